@@ -1,0 +1,1 @@
+"""Workflows on a cube: load, decide, do."""

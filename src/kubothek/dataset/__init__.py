@@ -1,0 +1,1 @@
+"""Workflows on one dataset: load, decide, do."""

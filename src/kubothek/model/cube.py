@@ -1,0 +1,112 @@
+"""What a cube is: several datasets that share dimension columns, under one name prefix."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kubothek.errors import InvalidInputError
+
+SEPARATOR = "++"
+_NAME = re.compile(r"[a-zA-Z0-9+\-_]+\Z")
+
+
+def _names(value: Any, attribute: str) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, (set, frozenset, Mapping)) or not isinstance(value, Iterable):
+        raise InvalidInputError(
+            f"{attribute} must be a column name or an ordered sequence of them, but is a {type(value).__name__}."
+        )
+    names = tuple(value)
+    for name in names:
+        if not isinstance(name, str):
+            raise InvalidInputError(f"{attribute} must hold column names, but holds {name!r}.")
+    doubled = sorted({n for n in names if names.count(n) > 1})
+    if doubled:
+        raise InvalidInputError(f"{attribute} names {', '.join(doubled)} more than once.", columns=tuple(doubled))
+    return names
+
+
+@dataclass(frozen=True, slots=True)
+class Cube:
+    """The specification of a cube; the data is in the store.
+
+    Parameters
+    ----------
+    uuid_prefix
+        Name of the cube. Dataset ``d`` of it is stored as ``<uuid_prefix>++d``.
+    dimension_columns
+        Columns that identify a cell; each dataset has at least one of them, the seed has all.
+    partition_columns
+        Columns by which the seed is partitioned physically.
+    seed_dataset
+        Dataset that says which cells exist.
+    index_columns
+        Further columns to keep a secondary index on, wherever they occur.
+    suppress_index_on
+        Dimension columns of the seed that need no index.
+
+    Raises
+    ------
+    InvalidInputError
+        A name is not allowed, or the column lists contradict each other.
+
+    Examples
+    --------
+    >>> cube = Cube(uuid_prefix="flights", dimension_columns=["ORIGIN", "TIME_HOUR"], partition_columns="MONTH")
+    >>> cube.dataset_uuid("weather")
+    'flights++weather'
+    """
+
+    uuid_prefix: str
+    dimension_columns: tuple[str, ...]
+    partition_columns: tuple[str, ...]
+    seed_dataset: str = "seed"
+    index_columns: tuple[str, ...] = ()
+    suppress_index_on: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Parse the column lists and check them against each other."""
+        for attribute in ("dimension_columns", "partition_columns", "index_columns", "suppress_index_on"):
+            object.__setattr__(self, attribute, _names(getattr(self, attribute) or (), attribute))
+        for attribute in ("uuid_prefix", "seed_dataset"):
+            check_name(getattr(self, attribute), attribute)
+        for attribute in ("dimension_columns", "partition_columns"):
+            if not getattr(self, attribute):
+                raise InvalidInputError(f"{attribute} of cube {self.uuid_prefix!r} must not be empty.")
+        self._disjoint("partition_columns", "dimension_columns")
+        self._disjoint("index_columns", "dimension_columns")
+        self._disjoint("index_columns", "partition_columns")
+        unknown = sorted(set(self.suppress_index_on) - set(self.dimension_columns))
+        if unknown:
+            raise InvalidInputError(
+                f"suppress_index_on may only name dimension columns ({', '.join(self.dimension_columns)}), "
+                f"but names {', '.join(unknown)}.",
+                columns=tuple(unknown),
+            )
+
+    def _disjoint(self, left: str, right: str) -> None:
+        shared = sorted(set(getattr(self, left)) & set(getattr(self, right)))
+        if shared:
+            raise InvalidInputError(f"{left} and {right} both name {', '.join(shared)}.", columns=tuple(shared))
+
+    def dataset_uuid(self, dataset_id: str) -> str:
+        """Return the uuid under which a dataset of the cube is stored."""
+        check_name(dataset_id, "dataset id")
+        return f"{self.uuid_prefix}{SEPARATOR}{dataset_id}"
+
+    def copy(self, **changes: Any) -> Cube:
+        """Return this specification with some attributes changed."""
+        return replace(self, **changes)
+
+
+def check_name(name: Any, what: str) -> None:
+    """Raise ``InvalidInputError`` unless ``name`` can be a cube's prefix or a dataset's id."""
+    if not isinstance(name, str) or not _NAME.match(name) or SEPARATOR in name:
+        raise InvalidInputError(
+            f"{what} {name!r} is not allowed: use letters, digits, '+', '-' and '_', and not {SEPARATOR!r}, "
+            f"which separates the cube's name from the dataset's."
+        )

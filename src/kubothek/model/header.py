@@ -1,0 +1,81 @@
+"""What a dataset is at one moment: the content of its metadata header, as a frozen value.
+
+A header lists the partitions of a dataset (which files each has), its indices and its user metadata. Replacing it is
+the commit, so everything a reader must agree on hangs on this one value. It keeps its partitions as an Arrow table,
+one row per partition, because a dataset may have a million of them. The wire shape and its codec are elsewhere
+(``kubothek.codec.header``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import pyarrow as pa
+
+HeaderFormat = Literal["json", "msgpack"]
+
+METADATA_VERSION = 4
+SINGLE_TABLE = "table"
+FILE_PREFIX = "file/"
+"""Columns ``file/<table>`` of :attr:`Header.partitions` hold the storage key of that table's data file."""
+
+
+def partitions_schema(tables: tuple[str, ...]) -> pa.Schema:
+    """Columns of :attr:`Header.partitions` for a dataset with these tables."""
+    return pa.schema(
+        [("label", pa.string()), ("rows", pa.int64()), ("bytes", pa.int64())]
+        + [(FILE_PREFIX + table, pa.string()) for table in tables]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CommitState:
+    """Our own part of the header: what the commit protocol and the planner know beyond version 4 of the format.
+
+    ``version`` counts commits from 1. ``commit`` is the write id of the commit that made this header and ``recent``
+    the ids of the last 64, newest last. ``incarnation`` distinguishes a dataset from one of the same name that was
+    deleted before. ``schema`` is the schema of record per table. ``unique_writes`` holds the prefixes of file names
+    (see ``kubothek.codec.keys``) whose write was checked to hold each cell once. ``conformed`` says that every data
+    file holds exactly the types of the schema of record. ``extra`` keeps entries that a later version wrote.
+    """
+
+    version: int
+    commit: str
+    recent: tuple[str, ...]
+    incarnation: str
+    schema: Mapping[str, pa.Schema]
+    unique_writes: tuple[str, ...] = ()
+    conformed: bool = False
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The content of one metadata header.
+
+    ``partition_keys`` is ``None`` where the header does not record them (they follow from the first file's key);
+    ``partitions`` is ``None`` where the header does not list its partitions (they follow from listing the store), and
+    otherwise a table with :func:`partitions_schema`, whose ``rows`` and ``bytes`` are null where unknown.
+    ``embedded_indices`` are those of old datasets, kept in the header itself: column to value to labels.
+    ``extra`` keeps unknown entries of the wire.
+    """
+
+    uuid: str
+    partition_keys: tuple[str, ...] | None
+    partitions: pa.Table | None
+    indices: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    format: HeaderFormat = "json"
+    state: CommitState | None = None
+    embedded_indices: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Names of the tables, as the listed partitions tell."""
+        if self.partitions is None:
+            return ()
+        names = self.partitions.column_names
+        return tuple(n.removeprefix(FILE_PREFIX) for n in names if n.startswith(FILE_PREFIX))

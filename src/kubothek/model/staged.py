@@ -1,0 +1,61 @@
+"""What a write has put into the store before its commit: files that nothing refers to yet.
+
+A write task returns one :class:`StagedPartition` per file it cut. They are small, pickle well, and carry everything
+that the commit needs, so that data never travels to the driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from kubothek.model.condition import Condition
+
+
+@dataclass(frozen=True, slots=True)
+class StagedPartition:
+    """One partition whose files are in the store and not committed.
+
+    ``files`` maps table to storage key, ``schema`` table to schema of record (partition columns included).
+    ``index_values`` maps each column to be indexed to the distinct non-null values of this partition, sorted, or to
+    the key of a staged Arrow file of these values where they are many.
+    """
+
+    label: str
+    files: Mapping[str, str]
+    rows: int
+    bytes: int
+    schema: Mapping[str, pa.Schema]
+    index_values: Mapping[str, pa.Array | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSet:
+    """Everything one commit does to a dataset, as data, so that it can be applied again to another base.
+
+    ``tables`` and ``partition_keys`` are what the writer believes the dataset to be (``None``: as it is).
+    ``index_columns`` are the secondary indices the writer wants (``None``: those that exist). ``delete_scope`` removes
+    the partitions it selects, ``remove_labels`` removes these. ``create`` allows the dataset to be absent,
+    ``overwrite`` replaces whatever the dataset holds, its schema and layout included. ``unique_write`` is the
+    file-name prefix of a write whose cells were checked to be unique.
+    """
+
+    write_id: str
+    operation: str
+    added: tuple[StagedPartition, ...] = ()
+    tables: Mapping[str, pa.Schema] | None = None
+    partition_keys: tuple[str, ...] | None = None
+    index_columns: tuple[str, ...] | None = None
+    build_indices: Mapping[str, pa.Table] = field(default_factory=dict)
+    drop_indices: tuple[str, ...] = ()
+    delete_scope: tuple[Condition, ...] = ()
+    remove_labels: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    create: bool = False
+    must_be_absent: bool = False
+    overwrite: bool = False
+    header_format: str = "json"
+    unique_write: str | None = None

@@ -1,0 +1,1 @@
+"""What only concerns Spark: sessions."""
