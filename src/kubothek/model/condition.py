@@ -2,8 +2,9 @@
 
 A condition is two-valued: every row either matches or does not, nulls included. ``==``, ``in`` and the ordering
 operators match a null only where null itself was asked for; ``!=`` is "is distinct from" and matches null; ``~`` turns
-matches into non-matches, nulls included. A condition is *bound* once its literals are Arrow scalars of the columns'
-types (``kubothek.plan.bind``).
+matches into non-matches, nulls included. NaN is a value that has no order and equals nothing stored; asking for NaN
+itself (``== nan``, or in a list) finds NaN and null. A condition is *bound* once its literals are Arrow scalars of the
+columns' types (``kubothek.plan.bind``).
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
 
+import pyarrow as pa
+
 from kubothek.errors import InvalidInputError
+from kubothek.model.literal import column_text, literal_text
 
 Operator = Literal["==", "!=", "<", "<=", ">", ">="]
 
@@ -57,19 +61,26 @@ class Comparison(Condition):
 
     def __str__(self) -> str:
         """Give the text form, which the parser reads back."""
-        return f"{self.column} {self.op} {self.value!r}"
+        return f"{column_text(self.column)} {self.op} {literal_text(self.value)}"
 
 
 @dataclass(frozen=True, slots=True)
 class IsIn(Condition):
-    """``column`` has one of ``values``; ``None`` among them matches null."""
+    """``column`` has one of ``values``; ``None`` among them matches null.
+
+    Once bound, ``values`` is an Arrow array of the column's type, without nulls and NaN.
+    """
 
     column: str
-    values: tuple[Any, ...]
+    values: tuple[Any, ...] | pa.Array
+
+    def __hash__(self) -> int:
+        """Hash without the values: an Arrow array has no hash, and a list may be long."""
+        return hash((self.column, len(self.values)))
 
     def __str__(self) -> str:
         """Give the text form."""
-        return f"{self.column} in ({', '.join(map(repr, self.values))})"
+        return f"{column_text(self.column)} in ({', '.join(map(literal_text, self.values))})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +91,7 @@ class IsNull(Condition):
 
     def __str__(self) -> str:
         """Give the text form."""
-        return f"{self.column} is null"
+        return f"{column_text(self.column)} is null"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +102,7 @@ class And(Condition):
 
     def __str__(self) -> str:
         """Give the text form."""
-        return " & ".join(f"({part})" for part in self.parts)
+        return " & ".join(f"({part})" for part in self.parts) or "true"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +113,7 @@ class Or(Condition):
 
     def __str__(self) -> str:
         """Give the text form."""
-        return " | ".join(f"({part})" for part in self.parts)
+        return " | ".join(f"({part})" for part in self.parts) or "false"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +172,7 @@ class C:
     Examples
     --------
     >>> str((C("COUNTRY_CODE") == "DE") & (C("TEMP") < 0))
-    "(COUNTRY_CODE == 'DE') & (TEMP < 0)"
+    '(COUNTRY_CODE == "DE") & (TEMP < 0)'
     """
 
     __slots__ = ("name",)

@@ -31,8 +31,8 @@ def files_schema(partition_columns: pa.Schema) -> pa.Schema:
     """Columns of one table of :attr:`ReadPlan.files`; ``partition_columns`` are the dataset's, with their types.
 
     ``unit`` numbers the unit that reads the file (ascending; within a unit in the order of the header, so that the
-    last file wins), ``overlay`` says that cells of the unit's files of this input may overlap. ``rows`` and ``bytes``
-    are null where unknown.
+    last file wins), ``overlay`` says that cells of the unit's files of this input may overlap; it is the same for all
+    of them. ``rows`` and ``bytes`` are null where unknown.
     """
     return pa.schema(
         [
@@ -52,12 +52,12 @@ class ReadInput:
     """How each unit reads one dataset.
 
     ``name`` is for people: the dataset id in a cube, else the uuid. ``schema`` is the schema of record of the columns
-    that this input contributes to the unit, in order, conditions' columns excluded unless wanted. ``record`` is the
-    schema of record of all columns that may have to be read (contributed, condition and dimension columns).
-    ``partition_keys`` are the dataset's; their values come from the file table. ``cells`` are the dataset's own
-    dimension columns, by which the last row wins in an overlay (empty for plain datasets). ``early`` are conditions
-    that may be applied before an overlay is resolved (on dimensions and partition columns), ``late`` those that may
-    not. Both are bound: their literals have the types of the columns.
+    that this input contributes to the unit, in order: those wanted, and those that a condition after the joins needs.
+    ``record`` is the schema of record of all columns that may have to be read (contributed, condition, dimension and
+    partition columns). ``partition_keys`` are the dataset's; their values come from the file table. ``cells`` are the
+    dataset's own dimension columns, by which the last row wins in an overlay (empty for plain datasets). ``early`` are
+    conditions that may be applied before an overlay is resolved (on dimensions and partition columns), ``late`` those
+    that may not. Both are bound: their literals have the types of the columns.
     """
 
     name: str
@@ -88,9 +88,10 @@ class ReadPlan:
     ``inputs`` and ``files`` correspond by position; the first input is the seed. ``units`` has one row per unit, in
     output order: ``unit: int32``, then the columns whose value is the same for the whole unit (``partition_by``
     columns, then the cube's partition columns). ``group_by`` lists those by which results are grouped. Each pair
-    ``(input, column)`` in ``pinned`` restricts that input to the unit's value of that column. ``after`` is evaluated
-    after the joins. ``project`` lists the columns by which rows of the seed are made unique (empty: not at all) and
-    ``order`` those by which the rows of a unit are sorted. ``schema`` is the promised result.
+    ``(input, column)`` in ``pinned`` restricts that input to the unit's value of that column, early where it is one of
+    its ``cells`` and late otherwise. ``after`` is evaluated after the joins. ``project`` lists the columns by which
+    rows of the seed are made unique (the last one stays; empty: not at all) and ``order`` those by which the rows of a
+    unit are sorted. ``schema`` is the promised result.
     """
 
     subject: str

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from kubothek.model.condition import Condition
+from kubothek.model.header import Header, HeaderFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,7 @@ class StagedPartition:
 
     ``files`` maps table to storage key, ``schema`` table to schema of record (partition columns included).
     ``index_values`` maps each column to be indexed to the distinct non-null values of this partition, sorted, or to
-    the key of a staged Arrow file of these values where they are many.
+    the key of a staged Arrow IPC file with these values as its one column, where they are many.
     """
 
     label: str
@@ -37,10 +38,13 @@ class ChangeSet:
     """Everything one commit does to a dataset, as data, so that it can be applied again to another base.
 
     ``tables`` and ``partition_keys`` are what the writer believes the dataset to be (``None``: as it is).
-    ``index_columns`` are the secondary indices the writer wants (``None``: those that exist). ``delete_scope`` removes
-    the partitions it selects, ``remove_labels`` removes these. ``create`` allows the dataset to be absent,
-    ``overwrite`` replaces whatever the dataset holds, its schema and layout included. ``unique_write`` is the
-    file-name prefix of a write whose cells were checked to be unique.
+    ``index_columns`` are the secondary indices the writer wants (``None``: those that exist); ``build_indices`` gives
+    the whole content of indices over the partitions of the base, ``drop_indices`` forgets indices. ``delete_scope``
+    removes the partitions that any of its conditions selects, ``remove_labels`` removes these. ``create`` allows the
+    dataset to be absent, ``must_be_absent`` demands it, ``overwrite`` replaces whatever the dataset holds, its schema
+    and layout included. ``restore`` goes back to the content of an earlier header; nothing else may be asked with it.
+    ``header_format`` is that of a dataset's first header; later ones keep it. ``unique_write`` is the file-name
+    prefix of a write whose cells were checked to be unique.
     """
 
     write_id: str
@@ -57,5 +61,6 @@ class ChangeSet:
     create: bool = False
     must_be_absent: bool = False
     overwrite: bool = False
-    header_format: str = "json"
+    restore: Header | None = None
+    header_format: HeaderFormat = "json"
     unique_write: str | None = None

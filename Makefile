@@ -1,0 +1,78 @@
+# One-word commands; `make` alone lists them. Each makes its environment first, which is instant when nothing changed.
+
+VENV ?= .venv
+UV_VERSION := 0.13.8
+PY := $(VENV)/bin/python
+UV := $(VENV)/bin/python -m uv
+READY := $(VENV)/.installed
+# Needs a JVM; everything else is tested without one.
+SPARK := tests/spark src/kubothek/spark src/kubothek/engine/spark.py
+SPARK_FOUND := $(wildcard $(SPARK))
+# Options for the command behind the word: make demo ARGS="--help", make unit ARGS="-k prune".
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test unit spark-test lint types format bench lock clean
+
+help:  ## List the commands
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | sort \
+		| while IFS="$$(printf '\t')" read -r word text; do printf '  make %-11s %s\n' "$$word" "$$text"; done
+
+install: $(READY)  ## Make the environment in .venv (needs Python 3.11 or newer, nothing else)
+
+demo: $(READY)  ## See it work: a cube of flights, written and queried on Spark
+	$(VENV)/bin/kubothek demo $(ARGS)
+
+test: unit spark-test  ## Run all tests
+
+unit: $(READY)  ## Run the tests and examples that need no JVM
+	$(PY) -m pytest tests src $(SPARK:%=--ignore=%) --numprocesses=auto $(ARGS)
+
+spark-test: $(READY)  ## Run the tests and examples that need Spark
+	$(PY) -m pytest $(SPARK_FOUND) $(ARGS)
+
+lint: $(READY)  ## Check style and formatting
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+
+types: $(READY)  ## Check types, strictly
+	$(VENV)/bin/mypy
+
+format: $(READY)  ## Format the code and mend what can be mended
+	$(VENV)/bin/ruff check --fix-only
+	$(VENV)/bin/ruff format
+
+bench: $(READY)  ## Measure against the alternatives, side by side
+	$(PY) -m benchmarks $(ARGS)
+
+lock: $(READY)  ## Write requirements.lock anew from pyproject.toml (docs/decisions/0001-lock-file.md)
+	$(UV) pip compile pyproject.toml --all-extras --group dev --group lock --universal --python-version 3.11 \
+		--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
+		--upgrade --quiet --output-file requirements.lock $(ARGS)
+	@if grep -nE '://|^-|(^|[^a-z])/[a-z]+/' requirements.lock; then \
+		echo "requirements.lock names a registry or a path of this machine (above)" >&2; exit 1; fi
+
+clean:  ## Remove what the commands left behind, except the environment
+	rm -rf build dist .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse metastore_db derby.log
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The environment. An existing one is kept and brought up to date; the stamp is newer than what it was made from.
+$(PY):
+	@for candidate in $(PYTHON) python3.13 python3.12 python3.11 python3; do \
+		if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+			"$$candidate" -c 'import ensurepip, venv' 2>/dev/null || { \
+				echo "$$candidate has no venv module. Install it (on Debian and Ubuntu: apt-get install python3-venv)" \
+					"or name another Python: make PYTHON=/path/to/python" >&2; exit 1; }; \
+			echo "Making $(VENV) with $$candidate"; \
+			exec "$$candidate" -m venv $(VENV); \
+		fi; \
+	done; \
+	echo "Kubothek needs Python 3.11 or newer; none of $(strip $(PYTHON) python3.13 python3.12 python3.11 python3) is." \
+		"Install one, or name it: make PYTHON=/path/to/python" >&2; exit 1
+
+$(READY): requirements.lock pyproject.toml | $(PY)
+	@$(PY) -m uv --version 2>/dev/null | grep -qF 'uv $(UV_VERSION) ' || { $(PY) -m ensurepip >/dev/null && \
+		$(PY) -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION); }
+	$(UV) pip install --quiet --python $(PY) --require-hashes --build-constraints requirements.lock -r requirements.lock
+	$(UV) pip install --quiet --python $(PY) --no-deps --no-build-isolation --editable .
+	@touch $@

@@ -1,0 +1,149 @@
+"""How a header's list of partitions becomes an Arrow table, and the table such a list again.
+
+On the wire, ``partitions`` maps each label to ``{"files": {<table>: <key>}}``. In memory it is one row per partition
+with a column per table (:func:`kubothek.model.header.partitions_schema`), in the order of the wire, since that order
+says which of two files wins. A dataset may have a million partitions, so JSON is written by joining Arrow columns.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kubothek.codec.keys import check_keys
+from kubothek.errors import CorruptDatasetError
+from kubothek.model.header import FILE_PREFIX, HeaderFormat, partitions_schema
+
+_NEEDS_ESCAPE = r'[^ -~]|["\\]'
+_BATCH = 2**17
+
+
+class Partition(msgspec.Struct, gc=False):
+    """The wire shape of one partition; other entries are ignored."""
+
+    files: dict[str, str]
+
+
+_DECODERS: dict[HeaderFormat, msgspec.json.Decoder[Any] | msgspec.msgpack.Decoder[Any]] = {
+    "json": msgspec.json.Decoder(dict[str, Partition]),
+    "msgpack": msgspec.msgpack.Decoder(dict[str, Partition]),
+}
+
+
+def decode_partitions(raw: msgspec.Raw, header_format: HeaderFormat, uuid: str, key: str) -> pa.Table:
+    """Return the partitions that a header lists; their rows and bytes are null.
+
+    Raises
+    ------
+    CorruptDatasetError
+        If a label occurs twice, a partition has no file, or a file lies outside the dataset; ``key`` is the header's.
+    msgspec.MsgspecError
+        If the list has another shape.
+    """
+    # Collecting garbage while a million small objects are made takes longer than making them.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        partitions = _DECODERS[header_format].decode(raw)
+        tables = tuple(dict.fromkeys(table for partition in partitions.values() for table in partition.files))
+        columns = [[partition.files.get(table) for partition in partitions.values()] for table in tables]
+    finally:
+        if collecting:
+            gc.enable()
+    table = _to_table(list(partitions), tables, columns)
+    _check_complete(table, tables, key)
+    for name in tables:
+        check_keys(table[FILE_PREFIX + name], uuid, key)
+    return table
+
+
+def _to_table(labels: list[str], tables: tuple[str, ...], columns: list[list[str | None]]) -> pa.Table:
+    unknown = pa.nulls(len(labels), pa.int64())
+    arrays = [pa.array(labels, pa.string()), unknown, unknown, *(pa.array(column, pa.string()) for column in columns)]
+    return pa.table(arrays, schema=partitions_schema(tables))
+
+
+def _check_complete(table: pa.Table, tables: tuple[str, ...], key: str) -> None:
+    files = [table[FILE_PREFIX + name] for name in tables]
+    if any(not column.null_count for column in files):
+        return
+    empty = pc.is_null(pc.coalesce(pa.nulls(table.num_rows, pa.string()), *files))
+    if pc.any(empty).as_py():
+        label = table["label"].filter(empty)[0].as_py()
+        raise CorruptDatasetError(f"{key!r} lists partition {label!r} without any file.", key=key, label=label)
+
+
+def check_duplicates(raw: msgspec.Raw, header_format: HeaderFormat, mentions: int, found: int, key: str) -> None:
+    """Refuse a list that names a label twice, of which decoding has kept only the last.
+
+    Parameters
+    ----------
+    raw, header_format
+        The list and its encoding.
+    mentions
+        How often a JSON list contains ``"files"``: the number of its entries, unless it is unusual.
+    found
+        How many different labels were decoded.
+    key
+        Key of the header, for the error.
+    """
+    if header_format == "msgpack":
+        repeated = _map_length(bytes(memoryview(raw)[:5])) != found
+    else:
+        repeated = mentions != found and _json_repeats(bytes(raw))
+    if repeated:
+        raise CorruptDatasetError(f"{key!r} lists a partition label more than once.", key=key)
+
+
+def _map_length(head: bytes) -> int:
+    """Return the number of entries of a MessagePack map from its first bytes."""
+    size = {0xDE: 2, 0xDF: 4}.get(head[0], 0)
+    return int.from_bytes(head[1 : 1 + size], "big") if size else head[0] & 0x0F
+
+
+def _json_repeats(raw: bytes) -> bool:
+    repeated = False
+
+    def keep(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal repeated
+        entries = dict(pairs)
+        repeated = repeated or len(entries) < len(pairs)
+        return entries
+
+    json.loads(raw, object_pairs_hook=keep)
+    return repeated
+
+
+def partitions_to_json(partitions: pa.Table, tables: tuple[str, ...]) -> str:
+    """Return the list as JSON, byte for byte as ``json.dumps`` writes it."""
+    rows: list[str] = []
+    for batch in partitions.to_batches(max_chunksize=_BATCH):
+        files = [_prefixed(f"{json.dumps(table)}: ", _json_texts(batch[FILE_PREFIX + table])) for table in tables]
+        joined = pc.binary_join_element_wise(*files, ", ", null_handling="skip")
+        labels = _json_texts(batch["label"])
+        rows += pc.binary_join_element_wise(labels, ': {"files": {', joined, "}}", "").to_pylist()
+    return "{" + ", ".join(rows) + "}"
+
+
+def _prefixed(prefix: str, texts: pa.Array) -> pa.Array:
+    return pc.binary_join_element_wise(prefix, texts, "")
+
+
+def _json_texts(texts: pa.Array) -> pa.Array:
+    if pc.any(pc.match_substring_regex(texts, _NEEDS_ESCAPE)).as_py():
+        return pa.array([None if text is None else json.dumps(text) for text in texts.to_pylist()], pa.string())
+    return pc.binary_join_element_wise('"', texts, '"', "")
+
+
+def partitions_to_mapping(partitions: pa.Table, tables: tuple[str, ...]) -> dict[str, Any]:
+    """Return the list as Python values, for MessagePack."""
+    columns = [partitions[FILE_PREFIX + table].to_pylist() for table in tables]
+    return {
+        label: {"files": {table: key for table, key in zip(tables, keys, strict=True) if key is not None}}
+        for label, *keys in zip(partitions["label"].to_pylist(), *columns, strict=True)
+    }

@@ -1,0 +1,106 @@
+"""How an index is stored as a Parquet file, and how only the part that a condition needs is read back.
+
+A file is written sorted by value in row groups of a few thousand values, so that a lookup reads the footer and one row
+group, told by its statistics. Files of Kartothek and Plateau, in any order and with large types, are read too. What an
+index holds is in :mod:`kubothek.codec.index_merge`, whose functions this module offers too.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kubothek.codec.data import group_statistics
+from kubothek.codec.index_merge import (
+    LABELS,
+    explode_index,
+    index_from_postings,
+    index_schema,
+    merge_index,
+)
+from kubothek.errors import CorruptDatasetError, KubothekError
+from kubothek.model.condition import EVERYTHING, Condition
+from kubothek.plan.match import match_rows
+from kubothek.plan.statistics import keep_by_statistics
+
+__all__ = ["encode_index", "explode_index", "index_from_postings", "index_schema", "merge_index", "read_index"]
+
+_VALUES_PER_ROW_GROUP = 8192
+
+
+def encode_index(column: str, index: pa.Table) -> bytes:
+    """Return the Parquet file of an index.
+
+    Parameters
+    ----------
+    column
+        The indexed column.
+    index
+        Its values and the labels of each in ``partition``, as :func:`merge_index` returns them.
+    """
+    schema = index_schema(column, index[column].type)
+    index = index.select(schema.names).cast(schema)
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        index.sort_by(column),
+        sink,
+        row_group_size=_VALUES_PER_ROW_GROUP,
+        compression="zstd",
+        coerce_timestamps="us",
+        write_statistics=[column],
+        use_dictionary=[f"{LABELS}.list.item"],
+        use_compliant_nested_type=False,  # as Kartothek: readers of its time know the item of a list by this name
+    )
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def read_index(
+    file: pa.NativeFile, key: str, column: str, value_type: pa.DataType, condition: Condition | None = None
+) -> pa.Table:
+    """Return the entries of a stored index that a condition matches.
+
+    Parameters
+    ----------
+    file
+        The opened file; only its footer and the row groups that may match are read.
+    key
+        Its storage key, for messages.
+    column
+        The indexed column.
+    value_type
+        Its type of record.
+    condition
+        A bound condition on this column alone; ``None`` for all entries.
+
+    Returns
+    -------
+    pa.Table
+        The columns ``column`` (of ``value_type``) and ``partition`` (lists of labels).
+
+    Raises
+    ------
+    CorruptDatasetError
+        If it is no index on this column or holds other values; ``key`` is the file's.
+    """
+    condition = EVERYTHING if condition is None else condition
+    schema = pa.schema([(column, value_type), (LABELS, pa.list_(pa.string()))])
+    try:
+        parquet = pq.ParquetFile(file)
+        missing = sorted(set(schema.names) - set(parquet.schema_arrow.names))
+        if missing:
+            raise CorruptDatasetError(f"{key!r} is no index on {column!r}: it lacks {', '.join(missing)}.", key=key)
+        groups = _possible_groups(parquet.metadata, column, condition)
+        index = parquet.read_row_groups(groups, columns=schema.names).select(schema.names).cast(schema)
+    except KubothekError:  # this one, or the store's
+        raise
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptDatasetError(f"{key!r} cannot be read as an index on {column!r}: {error}", key=key) from error
+    return index if condition == EVERYTHING else index.filter(match_rows(condition, index))
+
+
+def _possible_groups(metadata: pq.FileMetaData, column: str, condition: Condition) -> list[int]:
+    count: int = metadata.num_row_groups
+    if condition == EVERYTHING or not count:
+        return list(range(count))
+    keep = keep_by_statistics(condition, group_statistics(metadata, frozenset({column})), count)
+    return [int(group) for group in keep.nonzero()[0]]

@@ -1,0 +1,176 @@
+"""Where each object of a dataset is stored: its key, and which keys are allowed.
+
+::
+
+    <uuid>.by-dataset-metadata.json                     header (or .msgpack.zstd)
+    <uuid>/<table>/_common_metadata                     schema, for other readers
+    <uuid>/<table>/<label>.parquet                      data; a label is P=1/Q=a/<file name>
+    <uuid>/indices/<column>/<time>.by-dataset-index.parquet
+    <uuid>.<column>.by-dataset-index.parquet            index of an old dataset, only read
+    _kubothek/<uuid>/<incarnation>/                     our own objects beyond the format
+
+Keys that come out of a header are not trusted: one that is absolute, contains ``..`` or lies outside its dataset is an
+error before anything is read, copied or deleted (:func:`check_keys`). The parts of a label are made and read back in
+:mod:`kubothek.codec.labels` and :mod:`kubothek.codec.partition_values`, whose functions this module offers too.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kubothek.codec.labels import (
+    file_name,
+    label_prefixes,
+    make_label,
+    partition_text,
+    partition_texts,
+    write_prefix,
+)
+from kubothek.codec.partition_values import infer_partition_keys, partition_values
+from kubothek.codec.quoting import quote, unquote
+from kubothek.errors import CorruptDatasetError, InvalidInputError
+from kubothek.model.header import HeaderFormat
+
+__all__ = [
+    "HEADER_SUFFIXES",
+    "check_index_key",
+    "check_keys",
+    "check_table",
+    "check_uuid",
+    "data_key",
+    "file_name",
+    "header_key",
+    "header_keys",
+    "index_key",
+    "infer_partition_keys",
+    "label_prefixes",
+    "make_label",
+    "partition_text",
+    "partition_texts",
+    "partition_values",
+    "private_prefix",
+    "quote",
+    "schema_key",
+    "unquote",
+    "write_prefix",
+]
+
+HEADER_SUFFIXES: dict[HeaderFormat, str] = {
+    "json": ".by-dataset-metadata.json",
+    "msgpack": ".by-dataset-metadata.msgpack.zstd",
+}
+_INDEX_SUFFIX = ".by-dataset-index.parquet"
+_NAME = re.compile(r"[a-zA-Z0-9+\-_]+\Z")
+_BAD_SEGMENT = r"/\.{0,2}(/|$)|\x00"
+
+
+def check_uuid(uuid: str) -> None:
+    """Refuse a dataset name that could not be part of a key.
+
+    Raises
+    ------
+    InvalidInputError
+        If it holds anything but ASCII letters, digits, ``+``, ``-`` and ``_``.
+    """
+    _check_name(uuid, "dataset uuid")
+
+
+def check_table(table: str) -> None:
+    """Refuse a table name that could not be part of a key, or that names the folder of the indices."""
+    _check_name(table, "table")
+    if table == "indices":
+        raise InvalidInputError("A table cannot be called 'indices': that folder holds the dataset's indices.")
+
+
+def _check_name(name: str, what: str) -> None:
+    if not isinstance(name, str) or not _NAME.match(name):
+        raise InvalidInputError(f"A {what} consists of ASCII letters, digits, '+', '-' and '_', but {name!r} does not.")
+
+
+def header_key(uuid: str, header_format: HeaderFormat) -> str:
+    """Return the key of the header in this format.
+
+    Examples
+    --------
+    >>> header_key("flights++seed", "json")
+    'flights++seed.by-dataset-metadata.json'
+    """
+    return uuid + HEADER_SUFFIXES[header_format]
+
+
+def header_keys(uuid: str) -> tuple[str, str]:
+    """Return the keys at which the header may be: JSON, which wins, and msgpack."""
+    return header_key(uuid, "json"), header_key(uuid, "msgpack")
+
+
+def schema_key(uuid: str, table: str) -> str:
+    """Return the key of the copy of a table's schema that is kept for other readers."""
+    return f"{uuid}/{table}/_common_metadata"
+
+
+def data_key(uuid: str, table: str, label: str) -> str:
+    """Return the key of the data file that a partition has for a table."""
+    return f"{uuid}/{table}/{label}.parquet"
+
+
+def index_key(uuid: str, column: str, when: datetime) -> str:
+    """Return the key of an index on ``column`` that is written at ``when`` (UTC where it has no zone).
+
+    Examples
+    --------
+    >>> index_key("flights", "TAIL NUMBER", datetime(2020, 1, 1, 12))
+    'flights/indices/TAIL%20NUMBER/2020-01-01T12%3A00%3A00.000000.by-dataset-index.parquet'
+    """
+    if not column:
+        raise InvalidInputError("A column without a name cannot have an index.")
+    utc = when if when.tzinfo is None else when.astimezone(UTC).replace(tzinfo=None)
+    folder = column.replace(".", "%2E") if column in (".", "..") else quote(column)
+    return f"{uuid}/indices/{folder}/{quote(utc.isoformat(timespec='microseconds'))}{_INDEX_SUFFIX}"
+
+
+def private_prefix(uuid: str, incarnation: str) -> str:
+    """Return the prefix of our own objects of a dataset, outside of what other programs tidy up."""
+    return f"_kubothek/{uuid}/{incarnation}/"
+
+
+def check_keys(keys: pa.Array | pa.ChunkedArray, uuid: str, source: str | None = None) -> None:
+    """Refuse keys that do not lie under the dataset's own prefix.
+
+    Parameters
+    ----------
+    keys
+        Storage keys, nulls allowed.
+    uuid
+        The dataset they are to belong to.
+    source
+        Key of the object in which they were found, for the error.
+
+    Raises
+    ------
+    CorruptDatasetError
+        If a key lies outside ``<uuid>/`` or has a segment that is empty, ``.`` or ``..``.
+    """
+    bad = pc.or_(pc.invert(pc.starts_with(keys, f"{uuid}/")), pc.match_substring_regex(keys, _BAD_SEGMENT))
+    if pc.any(bad).as_py():
+        first = keys.filter(pc.fill_null(bad, False))[0].as_py()
+        raise _outside(first, uuid, source)
+
+
+def check_index_key(key: str, uuid: str, source: str | None = None) -> None:
+    """Refuse the key of an index that is not the dataset's own; old indices beside the dataset's folder are allowed."""
+    if key.startswith(f"{uuid}.") and key.endswith(_INDEX_SUFFIX) and "/" not in key and "\0" not in key:
+        return
+    check_keys(pa.array([key], pa.string()), uuid, source)
+
+
+def _outside(key: str, uuid: str, source: str | None) -> CorruptDatasetError:
+    origin = "" if source is None else f"{source!r} refers to {key!r}: "
+    return CorruptDatasetError(
+        f"{origin}The key {key!r} does not lie within dataset {uuid!r}, or is not a plain path; it was not touched.",
+        key=source or key,
+        outside=key,
+    )

@@ -1,0 +1,144 @@
+"""How a cube is queried: pin the datasets, resolve the question, ask the indices, plan, and read lazily."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from kubothek.cube.members import open_cube
+from kubothek.dataset.lookup import load_postings, look_up
+from kubothek.engine import local
+from kubothek.engine.join import sort_rows
+from kubothek.engine.lazy import LazyRows
+from kubothek.engine.writing import cut_runs
+from kubothek.model.cube import Cube
+from kubothek.model.where import parse_where
+from kubothek.plan.cube_plan import CubePlan, plan_cube
+from kubothek.plan.cube_resolve import ResolvedQuery, resolve
+from kubothek.plan.explain import Explanation, explain_query
+from kubothek.store.interface import Store
+from kubothek.store.open import StoreLike, open_store
+
+
+class Query(LazyRows):
+    """Rows of a cube, planned and not read; made by :func:`query_cube`.
+
+    Tables come sorted by the dimension columns, then the partition columns. :meth:`batches` and :meth:`to_spark`
+    keep that order within each physical partition only, which lets them stream.
+    """
+
+    def __init__(self, store: Store, resolved: ResolvedQuery, plan: CubePlan) -> None:
+        super().__init__(store, plan.read)
+        self._resolved = resolved
+        self._cube_plan = plan
+
+    @property
+    def cube(self) -> Cube:
+        """Specification of the cube."""
+        return self._resolved.cube
+
+    def groups(self) -> Iterator[tuple[tuple[Any, ...], pa.Table]]:
+        """Yield the values of the ``partition_by`` columns and the rows that have them, in order of the values.
+
+        Groups without rows are left out. Without ``partition_by`` there is one group, of key ``()``.
+        """
+        plan = self._plan
+        if plan.units.num_rows == 0:
+            return
+        keys = plan.units.select(list(plan.group_by))
+        starts = cut_runs(plan.units, plan.group_by)
+        tables = local.read_units(self._store, plan)
+        for start, stop in zip(starts, np.append(starts[1:], plan.units.num_rows), strict=True):
+            rows = pa.concat_tables([next(tables) for _ in range(start, stop)])
+            if rows.num_rows:
+                key = tuple(keys.column(name)[int(start)].as_py() for name in plan.group_by)
+                yield key, sort_rows(rows, plan.order)
+
+    def to_arrow(self) -> pa.Table:
+        """Read the rows as an Arrow table: group by group, each sorted by dimension, then partition columns."""
+        return pa.concat_tables([self.schema.empty_table(), *(table for _, table in self.groups())])
+
+    def explain(self) -> Explanation:
+        """Say what is read from which dataset, how it is joined, and which rule drops the other files."""
+        return explain_query(self._resolved, self._cube_plan)
+
+    def __repr__(self) -> str:
+        """Show what would be read."""
+        return str(self.explain())
+
+
+def query_cube(
+    cube: Cube | str,
+    store: StoreLike,
+    *,
+    where: Any = None,
+    datasets: str | Sequence[str] | None = None,
+    dimension_columns: str | Sequence[str] | None = None,
+    partition_by: str | Sequence[str] = (),
+    columns: str | Sequence[str] | None = None,
+) -> Query:
+    """Plan a query of a cube: one wide table, in which every cell of the seed is a row.
+
+    A dataset with a condition on its own columns restricts the result to the cells that it has (inner join); all
+    others add their columns where they have the cell, and nulls elsewhere (left join). Headers and the index entries
+    that the conditions need are read now, data only by the result's methods.
+
+    Parameters
+    ----------
+    cube
+        The specification, or the cube's name.
+    store
+        A URL, a path or a :class:`~kubothek.Store`.
+    where
+        A condition (``C("TEMP") < 0``), a text (``"TEMP < 0"``) or a list of lists of ``(column, op, value)``.
+    datasets
+        Ids of the datasets to look at, the seed among them; ``None`` for all.
+    dimension_columns
+        Dimensions to keep, in the order of sorting; ``None`` for all. Cells that then coincide in a physical partition
+        become one row.
+    partition_by
+        Columns by which :meth:`Query.groups` cuts the result; each needs to be a partition column or to have an index.
+    columns
+        Payload columns wanted; ``None`` for all. Dimension and partition columns are always there.
+
+    Returns
+    -------
+    Query
+        Columns are sorted by name.
+
+    Raises
+    ------
+    CubeNotFoundError
+        There is no such cube, or it lacks its seed.
+    UnknownColumnError, UnindexedColumnError, PredicateTypeError, InvalidInputError
+        The query does not fit the cube; all problems are listed.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from kubothek import C, Cube, build_cube, query_cube
+    >>> cube = Cube(uuid_prefix="flights", dimension_columns=["FLIGHT"], partition_columns=["MONTH"])
+    >>> flights = pa.table({"FLIGHT": [1, 2], "MONTH": [1, 1], "DELAY": [5, 40]})
+    >>> weather = pa.table({"FLIGHT": [2], "MONTH": [1], "TEMP": [-3.5]})
+    >>> datasets = build_cube({"seed": flights, "weather": weather}, cube, "memory://query_cube")
+    >>> query_cube("flights", "memory://query_cube").to_arrow().to_pydict()
+    {'DELAY': [5, 40], 'FLIGHT': [1, 2], 'MONTH': [1, 1], 'TEMP': [None, -3.5]}
+    >>> query_cube("flights", "memory://query_cube", where=C("TEMP") < 0, columns="DELAY").to_arrow().to_pydict()
+    {'DELAY': [40], 'FLIGHT': [2], 'MONTH': [1]}
+    """
+    opened = open_cube(cube, open_store(store))
+    resolved = resolve(
+        opened.cube,
+        opened.members,
+        where=parse_where(where),
+        datasets=datasets,
+        dimension_columns=dimension_columns,
+        partition_by=partition_by,
+        columns=columns,
+    )
+    hits = {name: look_up(opened.snapshots[name], leaves) for name, leaves in resolved.needed_indices.items()}
+    postings = {pair: load_postings(opened.snapshots[pair[0]], pair[1]) for pair in resolved.needed_postings}
+    return Query(open_store(store), resolved, plan_cube(resolved, hits, postings))

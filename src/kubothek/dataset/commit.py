@@ -1,0 +1,296 @@
+"""How a change becomes the next version of a dataset: decide, prepare, swap the header, and know the outcome.
+
+::
+
+    decide     apply the change to the base                                    pure
+    prepare    write the merged indices under new keys                         nothing refers to them yet
+    swap       replace the header, if it is still the base's                   the commit
+       ├─ swapped     copy the schema for other readers, tidy up               done
+       ├─ lost race   pin what is there now, check for conflicts               decide again on that
+       └─ doubtful    no answer: pin what is there now and look for our id
+            ├─ ours         done
+            ├─ unchanged    swap again, with the very same bytes
+            ├─ others'      their headers list all commits since: a lost race
+            └─ else         CommitStateUnknownError, never a guess
+
+Whatever fails or dies before the swap leaves the dataset as it was. A lost race costs new index files but never the
+staged data. Readers never wait.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kubothek.codec.header import encode_header
+from kubothek.codec.keys import check_uuid, header_key, header_keys, label_prefixes, schema_key
+from kubothek.codec.schema import encode_schema
+from kubothek.dataset.delete_scope import select_deleted
+from kubothek.dataset.index_files import staged_keys, write_indices
+from kubothek.dataset.snapshot import Snapshot, find_snapshot
+from kubothek.errors import (
+    AlreadyExistsError,
+    CommitConflictError,
+    CommitStateUnknownError,
+    InvalidInputError,
+    KubothekError,
+    NotFoundError,
+    StoreError,
+)
+from kubothek.model.header import Header
+from kubothek.model.staged import ChangeSet
+from kubothek.plan.apply import NO_LABELS, RECENT_COMMITS, Candidate, apply_change
+from kubothek.plan.conflicts import find_conflict
+from kubothek.store.interface import LostRace, Store, Swapped
+
+_ATTEMPTS = 500
+_DOUBTFUL_TRIES = 5
+_FIRST_PAUSE = 0.01
+_LONGEST_PAUSE = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a commit takes from the world beside the store: time (UTC), chance, and waiting."""
+
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    rng: random.Random = field(default_factory=random.SystemRandom)
+    sleep: Callable[[float], None] = time.sleep
+
+    def pause(self, longest: float) -> None:
+        """Wait a random time, so that writers that met do not meet again."""
+        self.sleep(self.rng.uniform(0, min(_LONGEST_PAUSE, longest)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Committed:
+    snapshot: Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    winner: Snapshot | None
+
+
+WORLD = Surroundings()
+
+
+def commit(
+    store: Store, uuid: str, change: ChangeSet, base: Snapshot | None, surroundings: Surroundings = WORLD
+) -> Snapshot:
+    """Make a change to a dataset, on top of whatever others commit meanwhile.
+
+    Parameters
+    ----------
+    store
+        Where the dataset is, and the staged files of the change.
+    uuid
+        Name of the dataset.
+    change
+        What to do. Its staged files are not touched, also when the commit fails.
+    base
+        The dataset as the change was prepared for it; ``None`` where it did not exist.
+    surroundings
+        Clock, randomness and sleep.
+
+    Returns
+    -------
+    Snapshot
+        The dataset with the change, or a later state of it that contains the change.
+
+    Raises
+    ------
+    CommitConflictError
+        Others committed something on which the change cannot be made; nothing was committed.
+    CommitStateUnknownError
+        The store gave no answer, and what is there now does not tell; staged files may be in use.
+    InvalidInputError, NotFoundError, AlreadyExistsError
+        The change does not fit the base; nothing was committed.
+    """
+    check_uuid(uuid)
+    incarnation = f"{surroundings.rng.getrandbits(128):032x}"
+    current, unused = base, list[str]()
+    try:
+        for attempt in range(_ATTEMPTS):
+            started = surroundings.clock()
+            candidate = _decide(uuid, change, base, current, incarnation, surroundings)
+            written: list[str] = []
+            try:
+                header = _prepare(store, candidate, surroundings, written)
+                stale = _first_schemas(store, candidate) if current is None else candidate.changed_tables
+                outcome = _swap(store, header, candidate, change, current, surroundings)
+            except CommitStateUnknownError:
+                raise
+            except KubothekError:
+                unused += written
+                raise
+            if isinstance(outcome, _Committed):
+                _tidy(store, outcome.snapshot, candidate, stale, current)
+                return outcome.snapshot
+            unused += written
+            current = outcome.winner
+            # About as long as one attempt: who waits longer finds that those who just won have won again.
+            lost_seconds = (surroundings.clock() - started).total_seconds()
+            surroundings.pause(lost_seconds * (1 + attempt / 8))
+    finally:
+        if unused:
+            with suppress(StoreError):  # nothing refers to them; garbage collection finds what is left
+                store.delete(unused)
+    raise CommitConflictError(
+        f"'{change.operation}' (commit {change.write_id}) on dataset {uuid!r} lost the race {_ATTEMPTS} times in a "
+        "row. Nothing was committed; let fewer writers commit at once.",
+        ours=change.write_id,
+        theirs=None,
+    )
+
+
+def _decide(
+    uuid: str,
+    change: ChangeSet,
+    base: Snapshot | None,
+    current: Snapshot | None,
+    incarnation: str,
+    surroundings: Surroundings,
+) -> Candidate:
+    """Apply the change to the current state; after a lost race every objection is a conflict."""
+    now = None if current is None else current.base
+    if current is not base:
+        conflict = find_conflict(change, None if base is None else base.base, now, uuid)
+        if conflict is not None:
+            raise CommitConflictError(str(conflict), ours=conflict.ours, theirs=conflict.theirs)
+    try:
+        return apply_change(
+            now,
+            change,
+            uuid=uuid,
+            incarnation=incarnation,
+            now=surroundings.clock(),
+            label_prefixes=label_prefixes,
+            deleted=NO_LABELS if current is None or change.overwrite else select_deleted(current, change.delete_scope),
+        )
+    except (InvalidInputError, NotFoundError, AlreadyExistsError) as error:
+        if current is base:
+            raise
+        theirs = None if current is None or current.header.state is None else current.header.state.commit
+        raise CommitConflictError(
+            f"'{change.operation}' (commit {change.write_id}) on dataset {uuid!r} lost the race against commit "
+            f"{theirs}, and does not fit what that left: {error}",
+            ours=change.write_id,
+            theirs=theirs,
+        ) from error
+
+
+def _prepare(store: Store, candidate: Candidate, surroundings: Surroundings, written: list[str]) -> Header:
+    """Write the new index files and return the header that refers to them."""
+    header = candidate.header
+    if not candidate.merges:
+        return header
+    new = write_indices(store, header.uuid, candidate.merges, surroundings.clock(), written)
+    keys = {**header.indices, **new}
+    return replace(header, indices={column: keys[column] for column in candidate.indices})
+
+
+def _first_schemas(store: Store, candidate: Candidate) -> tuple[str, ...]:
+    """Put the schemas of a dataset that is to be created; return the tables for which others did."""
+    uuid = candidate.header.uuid
+    return tuple(
+        table
+        for table, schema in candidate.schemas.items()
+        if not isinstance(store.create(schema_key(uuid, table), encode_schema(schema)), Swapped)
+    )
+
+
+def _swap(
+    store: Store,
+    header: Header,
+    candidate: Candidate,
+    change: ChangeSet,
+    current: Snapshot | None,
+    surroundings: Surroundings,
+) -> _Committed | _Lost:
+    """Put the header in the place of the current one, and find out whether that took place."""
+    key, data = header_key(header.uuid, header.format), encode_header(header)
+    for attempt in range(_DOUBTFUL_TRIES):
+        outcome = store.create(key, data) if current is None else store.replace(key, data, current.etag)
+        if isinstance(outcome, Swapped):
+            if header.format == "msgpack" and _json_wins(store, header.uuid):
+                store.delete([key])
+                return _Lost(find_snapshot(header.uuid, store))
+            keys, partitions = header.partition_keys or (), header.partitions
+            return _Committed(Snapshot(store, header, outcome.etag, keys, partitions, candidate.schemas))
+        found = _read_back(header.uuid, store, change, surroundings)
+        if found is not None and _contains(found, change):
+            return _Committed(found)
+        if isinstance(outcome, LostRace) or _lists_all_since(found, current):
+            return _Lost(found)
+        if _etag(found) != _etag(current):
+            raise _unknown(header.uuid, change, "what is there now does not tell") from outcome.error
+        surroundings.pause(_FIRST_PAUSE * 2**attempt)
+    raise _unknown(header.uuid, change, f"{_DOUBTFUL_TRIES} tries got no answer")
+
+
+def _etag(snapshot: Snapshot | None) -> str | None:
+    return None if snapshot is None else snapshot.etag
+
+
+def _json_wins(store: Store, uuid: str) -> bool:
+    """Whether a JSON header appeared beside ours in msgpack; readers would only see that."""
+    return store.get_many(header_keys(uuid)[:1])[0] is not None
+
+
+def _read_back(uuid: str, store: Store, change: ChangeSet, surroundings: Surroundings) -> Snapshot | None:
+    for attempt in range(_DOUBTFUL_TRIES):
+        try:
+            return find_snapshot(uuid, store)
+        except StoreError as error:
+            last = error
+            surroundings.pause(_FIRST_PAUSE * 2**attempt)
+    raise _unknown(uuid, change, "the header cannot be read now") from last
+
+
+def _contains(found: Snapshot, change: ChangeSet) -> bool:
+    """Whether a state contains the change: its id is there, or all its partitions, whose names are nobody else's."""
+    state = found.header.state
+    if state is not None and change.write_id in state.recent:
+        return True
+    labels = [part.label for part in change.added]
+    known = found.partitions["label"].combine_chunks()
+    return bool(labels) and bool(pc.all(pc.is_in(pa.array(labels), value_set=known)).as_py())
+
+
+def _lists_all_since(found: Snapshot | None, current: Snapshot | None) -> bool:
+    """Whether the ids in a header go back to the base, so that an id that is not among them was not committed."""
+    new = None if found is None else found.header.state
+    old = None if current is None else current.header.state
+    if new is None or old is None or new.incarnation != old.incarnation:
+        return False
+    return 0 < new.version - old.version <= RECENT_COMMITS
+
+
+def _unknown(uuid: str, change: ChangeSet, why: str) -> CommitStateUnknownError:
+    return CommitStateUnknownError(
+        f"Whether '{change.operation}' on dataset {uuid!r} was committed is unknown: the store did not answer the "
+        f"request, and {why}. Open the dataset and look whether it has the change (commit {change.write_id}) before "
+        "you repeat it; its staged files were left alone.",
+        write_id=change.write_id,
+    )
+
+
+def _tidy(
+    store: Store, snapshot: Snapshot, candidate: Candidate, stale: Sequence[str], before: Snapshot | None
+) -> None:
+    """Do what may be done after the commit took place; none of it makes the commit fail."""
+    with suppress(StoreError):
+        for table in stale:
+            store.put(schema_key(snapshot.uuid, table), encode_schema(snapshot.schemas[table]))
+        leftovers = staged_keys(candidate.merges)
+        if before is not None and before.shadowed:
+            leftovers.append(header_keys(snapshot.uuid)[1])
+        store.delete(leftovers)

@@ -1,0 +1,68 @@
+"""A planned read that has not happened: what scans and cube queries have in common, and the ways to carry it out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from kubothek.engine import local
+from kubothek.engine import spark as on_spark
+from kubothek.model.read_plan import ReadPlan
+from kubothek.store.interface import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class LazyRows:
+    """Rows that are read when they are asked for.
+
+    Everything but :meth:`to_spark` reads in this process, in threads, without a JVM. Each method reads anew.
+    """
+
+    def __init__(self, store: Store, plan: ReadPlan) -> None:
+        self._store = store
+        self._plan = plan
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns and types of the result, also when it is empty."""
+        return self._plan.schema
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows as Arrow record batches while they are read; memory stays bounded."""
+        return local.read_batches(self._store, self._plan)
+
+    def to_arrow(self) -> pa.Table:
+        """Read the rows as an Arrow table."""
+        tables = local.read_units(self._store, self._plan)
+        return pa.concat_tables([self.schema.empty_table(), *tables])
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Read the rows as a pandas DataFrame, with pandas' own rules for types and nulls."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> pl.DataFrame:
+        """Read the rows as a Polars DataFrame."""
+        import polars as pl
+
+        return pl.DataFrame(self.to_arrow())
+
+    def to_spark(self, spark: SparkSession) -> DataFrame:
+        """Return the rows as a lazy Spark DataFrame, read by Spark tasks without a shuffle.
+
+        Parameters
+        ----------
+        spark
+            The session to run in. Its workers must reach the store.
+        """
+        return on_spark.read_units(spark, self._store, self._plan)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Export the rows as an Arrow stream, so that Polars, DuckDB and others read them directly."""
+        reader = pa.RecordBatchReader.from_batches(self.schema, self.batches())
+        return reader.__arrow_c_stream__(requested_schema)

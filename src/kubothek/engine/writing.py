@@ -1,0 +1,300 @@
+"""How sorted rows become staged files: the body of every write task, in-process and on Spark.
+
+Rows come in batches, sorted by the columns at which files are cut (the partition columns, then the bucket). The task
+streams: it keeps at most one row group in memory, closes a file where the next partition starts, and returns one
+:class:`~kubothek.model.staged.StagedPartition` per file. Whatever makes the data unfit (nulls, cells given twice)
+is raised here, before anything refers to the files.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from kubothek.codec.data import read_rows, unique_values, writer_options
+from kubothek.codec.keys import data_key, file_name, make_label, partition_text
+from kubothek.engine.join import key_codes
+from kubothek.engine.reading import open_parquet
+from kubothek.errors import DuplicateCellsError, NullValueError, SchemaError
+from kubothek.model.staged import StagedPartition
+from kubothek.plan.layout import ROWS_PER_ROW_GROUP
+from kubothek.store.interface import Store
+
+BUCKET = "__kubothek_bucket"
+"""Column that numbers the bucket of a row on its way to the task; it is not stored."""
+
+_BUFFERED_BYTES = 64 * 2**20
+_INLINE_VALUES = 4096
+"""Index values of one file up to which they travel in its descriptor; more are staged as a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTask:
+    """What a write task needs to know beside its rows.
+
+    ``schema`` is the schema of record, partition columns first. ``unique`` are the columns of which no two rows of a
+    partition may agree (a cube's dimensions; empty: not checked), ``not_null`` those that may not hold nulls.
+    ``private`` is the prefix for staged index values.
+    """
+
+    uuid: str
+    table: str
+    write_id: str
+    private: str
+    schema: pa.Schema
+    partition_on: tuple[str, ...] = ()
+    index_columns: tuple[str, ...] = ()
+    unique: tuple[str, ...] = ()
+    not_null: tuple[str, ...] = ()
+    compression: str = "zstd"
+    rows_per_row_group: int = ROWS_PER_ROW_GROUP
+
+    @property
+    def stored(self) -> pa.Schema:
+        """Schema of the data files: all but the partition columns."""
+        return pa.schema([field for field in self.schema if field.name not in self.partition_on])
+
+
+def write_files(store: Store, task: WriteTask, batches: Iterable[pa.RecordBatch]) -> Iterator[StagedPartition]:
+    """Write sorted batches as files, one per run of equal partition values, and yield what was staged.
+
+    Raises
+    ------
+    NullValueError, DuplicateCellsError, SchemaError
+        The rows cannot be stored; the file being written is abandoned, earlier ones stay unreferenced.
+    """
+    cut_at = task.partition_on
+    current: _OpenFile | None = None
+    try:
+        for batch in batches:
+            if batch.num_rows == 0:
+                continue
+            rows = conform_rows(batch, task)
+            cut_at = (*task.partition_on, *([BUCKET] if BUCKET in rows.column_names else []))
+            for piece in _runs(rows, cut_at):
+                place = tuple(piece.column(name)[0].as_py() for name in cut_at)
+                if current is not None and current.place != place:
+                    yield current.close()
+                    current = None
+                if current is None:
+                    current = _OpenFile(store, task, piece, place)
+                current.append(piece)
+        if current is not None:
+            done, current = current.close(), None
+            yield done
+    finally:
+        if current is not None:
+            current.abandon()
+
+
+def write_empty_file(store: Store, task: WriteTask) -> StagedPartition:
+    """Write one file without rows, by which an unpartitioned dataset keeps its schema."""
+    file = _OpenFile(store, task, task.schema.empty_table(), ())
+    return file.close()
+
+
+def conform_rows(batch: pa.RecordBatch | pa.Table, task: WriteTask) -> pa.Table:
+    """Cast rows to the types of record and check the columns that may not be null."""
+    table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+    columns = {field.name: _cast(table.column(field.name), field) for field in task.schema}
+    for name in dict.fromkeys([*task.partition_on, *task.unique, *task.not_null]):
+        _refuse_nulls(columns[name], name, task)
+    if BUCKET in table.column_names:
+        columns[BUCKET] = table.column(BUCKET)
+    return pa.table(columns)
+
+
+def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    if column.type == field.type:
+        return column
+    try:
+        return column.cast(field.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise SchemaError(
+            f"Column {field.name!r} of type {column.type} cannot be stored as {field.type} without loss: {error}",
+            column=field.name,
+        ) from error
+
+
+def _refuse_nulls(column: pa.ChunkedArray, name: str, task: WriteTask) -> None:
+    nulls = column.null_count
+    what = "null"
+    if not nulls and pa.types.is_floating(column.type) and name in task.partition_on:
+        nulls, what = pc.sum(pc.is_nan(column)).as_py() or 0, "NaN"
+    if nulls:
+        kind = "partition" if name in task.partition_on else "dimension" if name in task.unique else "required"
+        raise NullValueError(
+            f"The {kind} column {name!r} of {task.uuid!r} has no value ({what}) in {nulls} of {len(column)} rows "
+            "looked at. Fill these rows or leave them out; nothing was committed.",
+            column=name,
+        )
+
+
+def cut_runs(rows: pa.Table, columns: Sequence[str]) -> np.ndarray:
+    """Return the positions at which a run of rows with equal values in these columns starts."""
+    changes = np.zeros(max(rows.num_rows - 1, 0), bool)
+    for name in columns:
+        values = rows.column(name)
+        changes |= pc.not_equal(values.slice(1), values.slice(0, rows.num_rows - 1)).to_numpy()
+    return np.concatenate([[0], np.flatnonzero(changes) + 1])
+
+
+def _runs(rows: pa.Table, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """Cut rows where one of the columns changes."""
+    starts = cut_runs(rows, columns)
+    for start, stop in zip(starts, np.append(starts[1:], rows.num_rows), strict=True):
+        yield rows.slice(start, stop - start)
+
+
+class _OpenFile:
+    """A data file that is being written; invisible until it is closed."""
+
+    def __init__(self, store: Store, task: WriteTask, first: pa.Table, place: tuple[object, ...]) -> None:
+        self.place = place
+        self._store = store
+        self._task = task
+        texts = [
+            (name, partition_text(value, first.schema.field(name).type))
+            for name, value in zip(task.partition_on, place, strict=False)
+        ]
+        self._label = make_label(texts, file_name(task.write_id, secrets.token_hex(16)))
+        self._key = data_key(task.uuid, task.table, self._label)
+        self._stack = ExitStack()
+        self._sink = self._stack.enter_context(store.create_file(self._key))
+        self._writer = pq.ParquetWriter(self._sink, task.stored, **writer_options(task.stored, task.compression))
+        self._pieces: list[pa.Table] = []
+        self._last: pa.Table | None = None
+        self._rows = self._buffered = self._bytes = 0
+        self._values: dict[str, list[pa.Array]] = {name: [] for name in task.index_columns}
+
+    def append(self, piece: pa.Table) -> None:
+        """Add rows; complete row groups are written at once."""
+        self._check_unique(piece)
+        self._pieces.append(piece.select(self._task.stored.names))
+        self._rows += piece.num_rows
+        self._buffered += piece.num_rows
+        self._bytes += piece.nbytes
+        if self._buffered >= self._task.rows_per_row_group or self._bytes >= _BUFFERED_BYTES:
+            self._flush(everything=self._bytes >= _BUFFERED_BYTES)
+
+    def close(self) -> StagedPartition:
+        """Write what is left and make the file visible."""
+        try:
+            self._flush(everything=True)
+            self._writer.close()
+            size = self._sink.tell()
+        except BaseException:
+            self.abandon()
+            raise
+        self._stack.close()
+        return StagedPartition(
+            label=self._label,
+            files={self._task.table: self._key},
+            rows=self._rows,
+            bytes=size,
+            schema={self._task.table: self._task.schema},
+            index_values={name: self._staged_values(name) for name in self._task.index_columns},
+        )
+
+    def abandon(self) -> None:
+        """Leave nothing in the store."""
+        with suppress(OSError, pa.ArrowException):
+            self._writer.close()
+        self._stack.__exit__(InterruptedError, InterruptedError("the write was abandoned"), None)
+
+    def _check_unique(self, piece: pa.Table) -> None:
+        """Refuse neighbours that agree in all unique columns; the rows are sorted by them."""
+        names = list(self._task.unique)
+        if not names:
+            return
+        cells = piece.select(names)
+        if self._last is not None:
+            cells = pa.concat_tables([self._last, cells])
+        self._last = cells.slice(cells.num_rows - 1)
+        same = np.ones(cells.num_rows - 1, bool)
+        for column in cells.columns:
+            same &= pc.equal(column.slice(1), column.slice(0, cells.num_rows - 1)).to_numpy()
+        if same.any():
+            raise_duplicates(self._task, cells.take(pa.array(np.flatnonzero(same)[:5])), int(same.sum()))
+
+    def _flush(self, *, everything: bool) -> None:
+        if not self._pieces:
+            return
+        rows = pa.concat_tables(self._pieces)
+        size = self._task.rows_per_row_group
+        complete = rows.num_rows if everything else rows.num_rows - rows.num_rows % size
+        ready, left = rows.slice(0, complete), rows.slice(complete)
+        self._writer.write_table(ready.combine_chunks(), row_group_size=size)
+        for name, values in self._values.items():
+            values.append(unique_values(ready.column(name)))
+        self._pieces = [left] if left.num_rows else []
+        self._buffered, self._bytes = left.num_rows, left.nbytes
+
+    def _staged_values(self, name: str) -> pa.Array | str:
+        kind = self._task.schema.field(name).type
+        values = pa.chunked_array(self._values[name], kind).unique()
+        values = values.take(pc.sort_indices(values))
+        if len(values) <= _INLINE_VALUES:
+            return values
+        key = f"{self._task.private}staged/{self._task.write_id}/{secrets.token_hex(8)}.arrow"
+        with self._store.create_file(key) as sink:
+            table = pa.table({name: values})
+            with pa.ipc.new_file(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+                writer.write_table(table)
+        return key
+
+
+def raise_duplicates(task: WriteTask, examples: pa.Table, count: int) -> None:
+    """Raise the error for cells that one write holds more than once."""
+    shown = "; ".join(str(row) for row in examples.to_pylist())
+    raise DuplicateCellsError(
+        f"The data for {task.uuid!r} holds the same cell more than once: {count} row(s) repeat another in "
+        f"{', '.join((*task.partition_on, *task.unique))}, for example {shown}. Remove them; nothing was committed.",
+        columns=(*task.partition_on, *task.unique),
+        examples=examples.to_pylist(),
+    )
+
+
+def check_cells(store: Store, task: WriteTask, staged: Sequence[StagedPartition]) -> None:
+    """Refuse cells that occur in more than one staged file of one physical partition.
+
+    Raises
+    ------
+    DuplicateCellsError
+        Some do.
+    """
+    names = list(task.unique)
+    parts = []
+    for one in staged:
+        key = one.files[task.table]
+        with open_parquet(store, key, one.bytes) as file:
+            parts.append(read_rows(file, key, task.schema, names))
+    cells = pa.concat_tables(parts)
+    (codes,), _ = key_codes([[cells.column(name) for name in names]])
+    order = np.argsort(codes, kind="stable")
+    ordered = codes[order]
+    again = order[1:][ordered[1:] == ordered[:-1]]
+    if len(again):
+        raise_duplicates(task, cells.take(pa.array(again[:5])), len(again))
+
+
+def bucket_numbers(rows: pa.Table, columns: Sequence[str], count: int) -> pa.Array:
+    """Give rows with equal values in ``columns`` the same number below ``count``."""
+    (codes,), _ = key_codes([[rows.column(name) for name in columns]])
+    _, dense = np.unique(codes, return_inverse=True)
+    return pa.array(dense.astype(np.int64) % count)
+
+
+def same_partition(staged: Iterable[StagedPartition]) -> Mapping[str, list[StagedPartition]]:
+    """Group staged files by their physical partition, named by the directory part of the label."""
+    groups: dict[str, list[StagedPartition]] = {}
+    for one in staged:
+        groups.setdefault(one.label.rpartition("/")[0], []).append(one)
+    return groups

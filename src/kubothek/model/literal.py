@@ -1,0 +1,104 @@
+r"""How the values and column names of conditions are written as text, and what a value is in plain Python.
+
+The text forms are those that ``kubothek.model.condition_text`` reads back::
+
+    null  true  false  12  -1.5  1e-10  nan  inf  "text \n \" \u00fc"  b"\x00ab"
+    2020-01-31  2020-01-31T12:00:00.5+01:00  12:30:00  decimal"1.10"  COLUMN  `any other name`
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+WORDS = frozenset({"and", "or", "not", "in", "is", "null", "none", "true", "false", "nan", "inf"})
+"""Words with a meaning in the text form, in any case; a column of such a name is written in backticks."""
+
+_PLAIN_NAME = re.compile(r"[^\W\d]\w*")
+
+
+def python_value(value: Any) -> Any:
+    """Return an Arrow, NumPy or pandas scalar as the plain Python value it stands for, anything else as it is.
+
+    ``NaT`` and ``NA`` become ``None``. Times with nanoseconds that microseconds cannot express stay as they are.
+
+    Examples
+    --------
+    >>> python_value(np.datetime64("2020-01-31")), python_value(np.int8(3))
+    (datetime.date(2020, 1, 31), 3)
+    """
+    if isinstance(value, pa.Scalar):
+        return value.as_py()
+    if isinstance(value, np.datetime64):
+        return _moment(value)
+    if isinstance(value, np.generic):
+        return value.item()
+    if type(value).__module__.startswith("pandas."):
+        if type(value).__name__ in ("NaTType", "NAType"):
+            return None
+        if isinstance(value, datetime) and not getattr(value, "nanosecond", 0):
+            return value.to_pydatetime()  # type: ignore[attr-defined]
+    return value
+
+
+def _moment(value: np.datetime64) -> Any:
+    if np.isnat(value):
+        return None
+    if np.datetime_data(value.dtype)[0] in ("Y", "M", "W", "D"):
+        return value.astype("datetime64[D]").item()
+    micros = value.astype("datetime64[us]")
+    return micros.item() if micros == value else value
+
+
+def literal_text(value: Any) -> str:
+    """Return the text form of a value.
+
+    Examples
+    --------
+    >>> literal_text("DE"), literal_text(date(2020, 1, 31)), literal_text(Decimal("1.10"))
+    ('"DE"', '2020-01-31', 'decimal"1.10"')
+    """
+    match python_value(value):
+        case None:
+            return "null"
+        case bool(flag):
+            return "true" if flag else "false"
+        case str(text):
+            # Half a surrogate pair cannot be printed; its escape can.
+            return json.dumps(text, ensure_ascii=False).encode(errors="backslashreplace").decode()
+        case bytes(data):
+            return 'b"' + "".join(_byte_text(byte) for byte in data) + '"'
+        case float(number) if math.isnan(number):
+            return "nan"
+        case int() | float() as number:
+            return repr(number)
+        case Decimal() as number:
+            return f'decimal"{number}"'
+        case datetime() | date() | time() as moment:
+            return moment.isoformat()
+        case other:
+            return repr(other)
+
+
+def _byte_text(byte: int) -> str:
+    return chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\x{byte:02x}"
+
+
+def column_text(name: str) -> str:
+    """Return the text form of a column's name, in backticks unless it is a plain word.
+
+    Examples
+    --------
+    >>> column_text("COUNTRY_CODE"), column_text("wind speed"), column_text("in")
+    ('COUNTRY_CODE', '`wind speed`', '`in`')
+    """
+    if _PLAIN_NAME.fullmatch(name) and name.casefold() not in WORDS:
+        return name
+    return "`" + name.replace("`", "``") + "`"

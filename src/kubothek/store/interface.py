@@ -1,0 +1,226 @@
+"""What is a store: the verbs that everything above needs of a directory or an object store, and their outcomes.
+
+A store maps keys (see ``kubothek.store.key``) to bytes. Writing is atomic: an object is there whole or not at all.
+Two verbs are conditional, because the commit protocol hangs on them: :meth:`Store.create` and :meth:`Store.replace`
+write only if nobody came first, and say what happened as a value: :class:`Swapped`, :class:`LostRace` or
+:class:`Doubtful`. There are no folders: a prefix is the beginning of a text, as in object stores.
+
+``Store(url)`` gives the subclass for the URL's scheme, as ``pathlib.Path`` gives the one for the system.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
+
+import pyarrow as pa
+
+from kubothek.errors import InvalidInputError, ObjectNotFoundError
+from kubothek.store.range_file import RangeFile
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://|(file):/")
+_CLASSES: dict[str, type[Store]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """An object's bytes and the tag that they had when read; equal tags mean equal bytes."""
+
+    data: bytes
+    etag: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectInfo:
+    """What a listing tells about an object: bytes, time of its last change (UTC), tag where that costs nothing."""
+
+    key: str
+    size: int
+    modified: datetime
+    etag: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Swapped:
+    """The conditional write took place; ``etag`` is the tag of what was written."""
+
+    etag: str
+
+
+@dataclass(frozen=True, slots=True)
+class LostRace:
+    """The store refused: the condition did not hold.
+
+    A client that repeats a request whose answer got lost is refused by its own first try, so this outcome alone does
+    not prove that the bytes are not ours.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Doubtful:
+    """No answer: the write took place, did not, or still will. ``error`` is what came instead."""
+
+    error: Exception
+
+
+SwapOutcome = Swapped | LostRace | Doubtful
+
+Level = tuple[list[ObjectInfo], list[str]]
+"""One level of a listing: the objects, and the common prefixes of what lies deeper, each ending in ``/``."""
+
+
+class Store:
+    """A directory or an object store.
+
+    Parameters
+    ----------
+    url
+        Where: ``/data``, ``data``, ``file:///data``, ``memory://name``, ``s3://bucket/prefix``, ``gs://…``, ``az://…``.
+        What follows a scheme is percent-decoded, a plain path is taken as it is.
+    options
+        Of the subclass; for object stores the names of the ``obstore`` library (``region``, ``endpoint``, …).
+
+    A store is cheap to make, safe to share between threads, equal to another of the same URL, and pickles with
+    the options that were given. Credentials from the environment stay there.
+
+    Examples
+    --------
+    >>> store = Store("memory://examples")
+    >>> etag = store.put("a/b=1", b"old")
+    >>> store.replace("a/b=1", b"new", etag) == store.replace("a/b=1", b"newer", etag)
+    False
+    >>> store.get("a/b=1").data
+    b'new'
+    """
+
+    url: str
+    can_swap: bool = True
+    """Whether :meth:`create` and :meth:`replace` are safe against other writers."""
+
+    def __init_subclass__(cls, schemes: Sequence[str] = (), **rest: Any) -> None:
+        """Make a subclass the one for these URL schemes."""
+        super().__init_subclass__(**rest)
+        _CLASSES.update(dict.fromkeys(schemes, cls))
+
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        """Make an instance of the class that the URL in ``args`` asks for."""
+        kind: Any = _class_for(args[0]) if cls is Store else cls
+        made: Self = object.__new__(kind)
+        return made
+
+    def __init__(self, url: str | os.PathLike[str], **options: Any) -> None:
+        self.url = os.fspath(url)
+        self._options = options
+
+    def get(self, key: str) -> Blob:
+        """Read a whole object; ``ObjectNotFoundError`` if it is not there."""
+        raise NotImplementedError
+
+    def get_many(self, keys: Iterable[str]) -> builtins.list[Blob | None]:
+        """Read whole objects, in parallel where that helps; ``None`` for each that is not there."""
+        return [self._get_or_none(key) for key in keys]
+
+    def get_range(self, key: str, start: int, length: int) -> bytes:
+        """Read exactly these bytes; ``StoreError`` if it ends before, ``ObjectNotFoundError`` if it is not there."""
+        raise NotImplementedError
+
+    def info(self, key: str) -> ObjectInfo:
+        """Tell about an object without reading it; ``ObjectNotFoundError`` if it is not there."""
+        raise NotImplementedError
+
+    def list(self, prefix: str = "") -> Iterator[ObjectInfo]:
+        """List all objects whose key begins with this text; sorted by key where the store does, as it goes along."""
+        raise NotImplementedError
+
+    def list_level(self, prefix: str = "") -> Level:
+        """List one level: the objects, and what begins further keys up to their next ``/`` (that included); sorted."""
+        raise NotImplementedError
+
+    def open_file(self, key: str, size: int | None = None) -> Any:
+        """Open for random access, as a ``pyarrow.NativeFile``; with the size known, one request less.
+
+        Where nothing is there, ``ObjectNotFoundError`` comes now, or at the first read if the size was given.
+        """
+        known = self.info(key).size if size is None else size
+        return pa.PythonFile(RangeFile(lambda start, length: self.get_range(key, start, length), known), mode="r")
+
+    def local_path(self, key: str) -> str | None:
+        """Give the absolute path where the object is a plain file of this machine, else ``None``."""
+        return None
+
+    def put(self, key: str, data: bytes) -> str:
+        """Write an object whatever was there, atomically and durably; return its tag."""
+        raise NotImplementedError
+
+    def create(self, key: str, data: bytes) -> SwapOutcome:
+        """Write an object only if nothing is there. Raises ``StoreError`` only where it surely was not written."""
+        raise NotImplementedError
+
+    def replace(self, key: str, data: bytes, etag: str) -> SwapOutcome:
+        """Write an object only if the one there still has this tag. Raises ``StoreError`` as :meth:`create` does."""
+        raise NotImplementedError
+
+    def create_file(self, key: str) -> AbstractContextManager[Any]:
+        """Open for writing as a stream, for large objects: a context that gives a writable ``pyarrow.NativeFile``.
+
+        The object becomes visible when the context ends without an error; after an error nothing of it is left.
+        """
+        raise NotImplementedError
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Delete objects; those that are not there are no error."""
+        raise NotImplementedError
+
+    def copy(self, source: str, target: str) -> None:
+        """Write the object of one key under another, whatever was there; ``ObjectNotFoundError`` without a source."""
+        raise NotImplementedError
+
+    def remove_leftovers(
+        self,
+        before: datetime,
+        *,
+        dry_run: bool = False,
+    ) -> builtins.list[str]:
+        """Remove what writers that were killed before this time left behind invisibly; return the names."""
+        return []
+
+    def _get_or_none(self, key: str) -> Blob | None:
+        try:
+            return self.get(key)
+        except ObjectNotFoundError:
+            return None
+
+    def __repr__(self) -> str:
+        """Show the URL alone: options may be secrets."""
+        return f"{type(self).__name__}({self.url!r})"
+
+    def __eq__(self, other: object) -> bool:
+        """Compare by kind and URL."""
+        return type(self) is type(other) and self.url == other.url
+
+    def __hash__(self) -> int:
+        """Hash the URL."""
+        return hash(self.url)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as URL and given options; locks, clients and what the environment said are not part of it."""
+        return _rebuild, (type(self), self.url, self._options)
+
+
+def _rebuild(kind: type[Store], url: str, options: dict[str, Any]) -> Store:
+    return kind(url, **options)
+
+
+def _class_for(url: str | os.PathLike[str]) -> type[Store]:
+    found = _SCHEME.match(url) if isinstance(url, str) else None
+    scheme = (found[1] or found[2]).lower() if found else "file"
+    if scheme not in _CLASSES:
+        known = ", ".join(f"{name}://" for name in sorted(_CLASSES))
+        raise InvalidInputError(f"No store for {scheme}:// URLs. Known are {known}, and plain paths.", scheme=scheme)
+    return _CLASSES[scheme]

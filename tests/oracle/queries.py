@@ -1,0 +1,82 @@
+"""How query cases are asked of a cube, stored or written anew, and their answers compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import kubothek as kb
+from kubothek.model.condition import Comparison, all_of
+from kubothek.store.open import StoreLike
+from tests.oracle.corpus_values import GROUP, CaseSet, decode, difference
+from tests.oracle.verdicts import Ask, Case, Compare
+
+
+def cube_of(spec: Mapping[str, Any]) -> kb.Cube:
+    """Return the specification that a case set gives."""
+    return kb.Cube(**spec)
+
+
+def ask_query(cube: kb.Cube, store: StoreLike) -> Ask:
+    """Return what queries a cube for the groups of a case."""
+
+    def ask(case: Case) -> list[pa.Table]:
+        query = kb.query_cube(
+            cube,
+            store,
+            where=conditions(case.get("conditions")),
+            datasets=case.get("datasets"),
+            dimension_columns=case.get("dimension_columns"),
+            partition_by=case.get("partition_by") or (),
+            columns=case.get("payload_columns"),
+        )
+        return [table for _, table in query.groups()]
+
+    return ask
+
+
+def conditions(stored: Sequence[Mapping[str, Any]] | None) -> kb.Condition | None:
+    """Return the condition that the conditions of a case make together."""
+    return None if stored is None else all_of(_condition(one) for one in stored)
+
+
+def _condition(stored: Mapping[str, Any]) -> kb.Condition:
+    column, op = kb.C(stored["column"]), stored["op"]
+    if op == "in_interval":
+        start, stop = (decode(stored[end]) if stored[end] else None for end in ("start", "stop"))
+        return column.in_interval(start, stop)
+    if op == "in":
+        return column.isin(decode(stored["value"]))
+    return Comparison(stored["column"], op, decode(stored["value"]))
+
+
+def compare_groups(given: CaseSet, cube: kb.Cube) -> Compare:
+    """Return what compares groups: as many, in order, columns by name, rows by dimension, then partition columns."""
+
+    def compare(case: Case, expected: Mapping[str, Any], answer: Sequence[pa.Table]) -> str | None:
+        wanted = _groups(given, expected["groups"])
+        if len(wanted) != len(answer):
+            return f"{len(wanted)} groups expected, {len(answer)} found"
+        order = (*(case.get("dimension_columns") or cube.dimension_columns), *cube.partition_columns)
+        for number, (one, other) in enumerate(zip(wanted, answer, strict=True)):
+            if other.column_names != sorted(other.column_names):
+                return f"group {number}: columns are not sorted: {other.column_names}"
+            found = difference(one, other, order)
+            if found:
+                return f"group {number}: {found}"
+        return None
+
+    return compare
+
+
+def _groups(given: CaseSet, stored: Mapping[str, Any]) -> list[pa.Table]:
+    if stored["file"] is None:
+        return []
+    table = given.table(stored["file"])
+    numbers = table.column(GROUP).to_numpy()
+    edges = np.searchsorted(numbers, np.arange(stored["count"] + 1))
+    return [table.drop_columns([GROUP]).slice(start, stop - start) for start, stop in pairwise(edges)]

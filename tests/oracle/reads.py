@@ -1,0 +1,39 @@
+"""How read cases are asked of a dataset, stored or written anew, and their answers compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+import kubothek as kb
+from tests.oracle.corpus_values import CaseSet, decode, difference
+from tests.oracle.verdicts import Ask, Case, Compare
+
+
+def ask_read(dataset: kb.Dataset) -> Ask:
+    """Return what reads the rows of a dataset that a case asks for."""
+
+    def ask(case: Case) -> pa.Table:
+        return dataset.scan(case["columns"], _predicates(case["predicates"]), case.get("table")).to_arrow()
+
+    return ask
+
+
+def compare_read(given: CaseSet) -> Compare:
+    """Return what compares an answer with the expected table: columns in order, rows in any order."""
+
+    def compare(case: Case, expected: Mapping[str, Any], answer: pa.Table) -> str | None:
+        names = [column["name"] for column in expected["result"]["columns"]]
+        if answer.column_names != names:
+            return f"columns {names} expected, {answer.column_names} found"
+        return difference(given.table(expected["result"]["file"]), answer)
+
+    return compare
+
+
+def _predicates(stored: Any) -> Any:
+    if stored is None:
+        return None
+    return [[(column, op, decode(value)) for column, op, value in conjunction] for conjunction in stored]

@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubothek.errors import (
+    AlreadyExistsError,
+    DatasetNotFoundError,
+    InvalidInputError,
+    KubothekError,
+    SchemaError,
+    UnknownColumnError,
+)
+from kubothek.model.staged import ChangeSet, StagedPartition
+from kubothek.plan.apply import Candidate, apply_change
+from kubothek.plan.dataset_layout import Base
+
+SCHEMA = pa.schema([("p", pa.int64()), ("i1", pa.int64()), ("v1", pa.int64())])
+NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
+
+
+def part(
+    label: str, *, schema: pa.Schema = SCHEMA, i1: Sequence[int] | str = (), table: str = "table"
+) -> StagedPartition:
+    """Describe one staged file."""
+    values = i1 if isinstance(i1, str) else pa.array(i1, pa.int64())
+    return StagedPartition(label, {table: f"d/{table}/{label}.parquet"}, 3, 5, {table: schema}, {"i1": values})
+
+
+def apply(
+    base: Base | None, *added: StagedPartition, write_id: str = "w", deleted: Sequence[str] = (), **how: Any
+) -> Candidate:
+    """Apply a change; the prefix of a label is what stands before its dash."""
+    return apply_change(
+        base,
+        ChangeSet(write_id, "update", added, **how),
+        uuid="d",
+        incarnation="new",
+        now=NOON,
+        label_prefixes=lambda labels: pc.struct_field(pc.extract_regex(labels, pattern="(?P<x>[^-]*)"), "x"),
+        deleted=pa.array(deleted, pa.string()),
+    )
+
+
+def created(*added: StagedPartition, index: bool = True, **how: Any) -> Candidate:
+    """Create a dataset."""
+    columns = ("i1",) if index else ()
+    return apply(
+        None, *added, tables={"table": SCHEMA}, partition_keys=("p",), index_columns=columns, create=True, **how
+    )
+
+
+def as_base(candidate: Candidate) -> Base:
+    """Take a candidate as committed, each new index under the key ``d/indices/<column>``."""
+    header = candidate.header
+    indices = {column: header.indices.get(column, f"d/indices/{column}") for column in candidate.indices}
+    committed = type(header)(**{f: getattr(header, f) for f in header.__slots__} | {"indices": indices})
+    return Base(committed, header.partition_keys or (), header.partitions, candidate.schemas)
+
+
+def labels(candidate: Candidate) -> list[str]:
+    """List the labels of the partitions."""
+    assert candidate.header.partitions is not None
+    found: list[str] = candidate.header.partitions["label"].to_pylist()
+    return found
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.sets(st.integers(0, 9)), st.sets(st.integers(0, 9))), max_size=6))
+def test_partitions_are_kept_in_order(steps: list[tuple[int, set[int], set[int]]]) -> None:
+    """What stays keeps its place and what is new follows, whatever is removed by label or by scope."""
+    base, expected = as_base(created()), list[str]()
+    for step, (count, by_label, by_scope) in enumerate(steps):
+        removed = [expected[i] for i in by_label if i < len(expected)]
+        deleted = [expected[i] for i in by_scope if i < len(expected)]
+        new = [f"{step}-{i}" for i in range(count)]
+        candidate = apply(base, *map(part, new), remove_labels=tuple(removed), deleted=deleted)
+        expected = [label for label in expected if label not in {*removed, *deleted}] + new
+        assert labels(candidate) == expected
+        base = as_base(candidate)
+
+
+def test_first_header() -> None:
+    """A new dataset has the time of its creation as Kartothek notes it, and is version 1."""
+    header = created(part("a"), metadata={"m": 1}).header
+    assert list(header.metadata.items()) == [("creation_time", "2020-01-01T12:00:00"), ("m", 1)]
+    assert header.state is not None
+    assert (header.state.version, header.state.incarnation, header.state.recent) == (1, "new", ("w",))
+
+
+def test_metadata_is_merged() -> None:
+    """New entries replace equal ones; the time of creation stays."""
+    base = as_base(created(metadata={"m": 1, "n": 1}))
+    merged = apply(base, metadata={"n": 2, "o": 2}).header.metadata
+    assert merged == {"creation_time": "2020-01-01T12:00:00", "m": 1, "n": 2, "o": 2}
+
+
+def test_null_column_gets_its_type() -> None:
+    """A column without values takes the type of the first that has some; old files do not conform then."""
+    nulls = SCHEMA.set(2, pa.field("v1", pa.null()))
+    base = as_base(apply(None, part("a", schema=nulls), partition_keys=("p",), create=True))
+    candidate = apply(base, part("b"))
+    assert base.header.state is not None
+    assert candidate.header.state is not None
+    assert (candidate.schemas["table"].field("v1").type, candidate.changed_tables) == (pa.int64(), ("table",))
+    assert (base.header.state.conformed, candidate.header.state.conformed) == (True, False)
+
+
+REFUSED: dict[str, tuple[type[KubothekError], dict[str, Any]]] = {
+    "other partition keys": (SchemaError, {"partition_keys": ("i1",)}),
+    "other tables": (SchemaError, {"tables": {"other": SCHEMA}}),
+    "other type": (SchemaError, {"tables": {"table": SCHEMA.set(2, pa.field("v1", pa.string()))}}),
+    "more columns": (SchemaError, {"tables": {"table": SCHEMA.append(pa.field("v2", pa.int64()))}}),
+    "index that does not cover all": (InvalidInputError, {"index_columns": ("v1",)}),
+    "index on a partition column": (InvalidInputError, {"build_indices": {"p": pa.table({"p": [1]})}}),
+    "index on no column": (UnknownColumnError, {"build_indices": {"nope": pa.table({"nope": [1]})}}),
+    "unknown label": (InvalidInputError, {"remove_labels": ("zz",)}),
+    "exists": (AlreadyExistsError, {"must_be_absent": True}),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_changes_that_do_not_fit(case: str) -> None:
+    """A change that contradicts the base is refused."""
+    error, how = REFUSED[case]
+    with pytest.raises(error):
+        apply(as_base(created(part("a"))), **how)
+
+
+@pytest.mark.parametrize(
+    ("added", "error"),
+    [
+        ((part("a"),), InvalidInputError),
+        ((part("b"), part("b")), InvalidInputError),
+        ((part("b", table="other"),), SchemaError),
+        ((StagedPartition("b", {"table": "d/table/b.parquet"}, 1, 1, {"table": SCHEMA}),), InvalidInputError),
+    ],
+    ids=["label exists", "label twice", "other table", "no index values"],
+)
+def test_partitions_that_do_not_fit(added: tuple[StagedPartition, ...], error: type[KubothekError]) -> None:
+    """Staged partitions need a label of their own, every table, and values for every index."""
+    with pytest.raises(error):
+        apply(as_base(created(part("a"))), *added)
+
+
+def test_absent_dataset() -> None:
+    """Only a change that may create, or overwrites, does without a base."""
+    with pytest.raises(DatasetNotFoundError):
+        apply(None, part("a"))
+    assert labels(apply(None, part("a"), overwrite=True)) == ["a"]
+    with pytest.raises(SchemaError, match="without a schema"):
+        apply(None, create=True)
+
+
+def test_unchanged_index_keeps_its_file() -> None:
+    """An index is only written again where it gains or loses something."""
+    base = as_base(created(part("a", i1=[1])))
+    for added, how in (((), {"metadata": {"m": 1}}), ((part("b"),), {})):
+        candidate = apply(base, *added, **how)
+        assert (candidate.header.indices, candidate.merges) == ({"i1": "d/indices/i1"}, ())
+    for added, how in (((part("b", i1=[2]),), {}), ((part("b", i1="staged"),), {}), ((), {"remove_labels": ("a",)})):
+        (merge,) = apply(base, *added, **how).merges
+        assert (merge.base_key, merge.removed_labels.to_pylist()) == (
+            "d/indices/i1",
+            list(how.get("remove_labels", ())),
+        )
+
+
+def test_index_of_old_headers_moves_to_a_file() -> None:
+    """An index that is kept in the header is written as a file by the next commit."""
+    base = as_base(created(part("a"), index=False))
+    base.header.embedded_indices["i1"] = {"1": ("a",)}  # type: ignore[index]
+    candidate = apply(base)
+    (merge,) = candidate.merges
+    assert (merge.base_key, merge.embedded, merge.type) == (None, {"1": ("a",)}, pa.int64())
+    assert candidate.header.embedded_indices == {}
+
+
+def test_overwrite_starts_again() -> None:
+    """Layout, indices, metadata and partitions are the change's alone; version and incarnation go on."""
+    base = as_base(created(part("a", i1=[1]), metadata={"m": 1}, unique_write="a"))
+    schema = pa.schema([("q", pa.string())])
+    header = apply(base, write_id="w2", tables={"table": schema}, overwrite=True).header
+    assert (header.partition_keys, dict(header.indices), list(header.metadata)) == ((), {}, ["creation_time"])
+    assert header.state is not None
+    assert (header.state.version, header.state.recent, header.state.unique_writes) == (2, ("w", "w2"), ())
+
+
+def test_unique_writes() -> None:
+    """Prefixes of checked writes are kept as long as one of their partitions is."""
+    base = as_base(created(part("a-1"), part("a-2"), unique_write="a"))
+    both = as_base(apply(base, part("b-1"), unique_write="b"))
+    left = [apply(both, remove_labels=gone).header.state for gone in (("a-1",), ("a-1", "a-2"), ("b-1",))]
+    assert [state.unique_writes for state in left if state is not None] == [("a", "b"), ("b",), ("a",)]
+
+
+def test_foreign_header_is_adopted() -> None:
+    """After a commit of other software versions count from 1 again, and its files may have any types."""
+    candidate = created(part("a"))
+    base = as_base(candidate)
+    object.__setattr__(base.header, "state", None)
+    state = apply(base, part("b")).header.state
+    assert state is not None
+    assert (state.version, state.incarnation, state.conformed) == (1, "new", False)

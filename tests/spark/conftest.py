@@ -1,0 +1,22 @@
+"""The one Spark session that all Spark tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kubothek.spark.session import local_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """Start Spark with two tasks at a time and stop it at the end; its zone is UTC, so that a test may set another."""
+    config = {"spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": "4"}
+    session = local_session("kubothek-tests", cores=2, memory="2g", config=config)
+    yield session
+    session.stop()
