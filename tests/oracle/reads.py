@@ -23,11 +23,13 @@ def ask_read(dataset: kb.Dataset) -> Ask:
 
 def compare_read(given: CaseSet) -> Compare:
     """Return what compares an answer with the expected table: columns in order, rows in any order."""
+    keys = given.cases["partition_keys"]
 
     def compare(case: Case, expected: Mapping[str, Any], answer: pa.Table) -> str | None:
         names = [column["name"] for column in expected["result"]["columns"]]
-        if answer.column_names != names:
-            return f"columns {names} expected, {answer.column_names} found"
+        order = case["columns"] or [*keys, *sorted(set(names) - set(keys))]
+        if answer.column_names != order:
+            return f"columns {order} expected, {answer.column_names} found"
         return difference(given.table(expected["result"]["file"]), answer)
 
     return compare

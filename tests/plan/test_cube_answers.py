@@ -156,20 +156,20 @@ def datasets(draw: st.DrawFn, dataset_id: str, dims: str, payload: tuple[str, st
     """Build a dataset of a few files, in which cells are likely to occur again."""
     columns = tuple(dict.fromkeys((*keys, *dims, *payload)))
     cell = st.fixed_dictionaries({**dict.fromkeys(dims, few), **dict.fromkeys(payload, maybe)})
-    places = draw(st.lists(st.fixed_dictionaries(dict.fromkeys(keys, few)), max_size=5))
-    cells = [draw(st.lists(cell, min_size=1, max_size=3)) for _ in places]
+    places = draw(st.lists(st.fixed_dictionaries(dict.fromkeys(keys, few)), min_size=2, max_size=5))
+    cells = [draw(st.lists(cell, min_size=1, max_size=4)) for _ in places]
     files = [last_of_each([{**row, **place} for row in rows], dims) for place, rows in zip(places, cells, strict=True)]
     indexed = tuple(c for c in (*(dims if dataset_id == "seed" else ""), payload[1]) if c not in keys)
     return Stored(dataset_id, columns, keys, indexed, tuple(map(tuple, files)))
 
 
-@settings(max_examples=150)
+@settings(max_examples=120)
 @given(
     seed=datasets("seed", "xy", ("v1", "i1"), ("p",)),
     e=st.one_of(
         *(datasets("e", dims, ("v2", "i2"), keys) for dims in ("x", "xy") for keys in (("p",), (), ("x",), ("x", "p")))
     ),
-    parts=st.lists(st.sampled_from(PARTS), max_size=3),
+    parts=st.lists(st.sampled_from(PARTS), min_size=1, max_size=2),
     by=st.sampled_from([(), ("i1",), ("i2",), ("x",), ("p",), ("i2", "i1"), ("x", "i2")]),
 )
 def test_plan_gives_the_answer(seed: Stored, e: Stored, parts: list[Condition], by: tuple[str, ...]) -> None:

@@ -51,6 +51,13 @@ def keys(store: Store) -> list[str]:
     return [info.key for info in store.list()]
 
 
+def mode_mask() -> int:
+    """Give the process's mask for new files."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
 def test_processes_lose_no_increment(tmp_path: Path) -> None:
     """Two processes that count by replacing, 100 times each, end at 200."""
     store = Store(tmp_path)
@@ -203,7 +210,7 @@ def test_files_get_the_usual_permissions(tmp_path: Path) -> None:
     store.put("put", b"")
     with store.create_file("streamed"):
         pass
-    assert {(tmp_path / name).stat().st_mode for name in ("usual", "put", "streamed")} == {0o100644 & ~_mask()}
+    assert {(tmp_path / name).stat().st_mode for name in ("usual", "put", "streamed")} == {0o100666 & ~mode_mask()}
 
 
 def test_an_error_after_the_swap_is_doubtful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,15 +248,10 @@ def test_what_names_no_directory_is_refused(url: str | Path) -> None:
         Store(url)
 
 
-def _mask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 def test_deleting_waits_for_a_swap(tmp_path: Path) -> None:
     """A delete comes before or after a replacement, so threads that do both never bring an object back."""
     store = Store(tmp_path, fsync=False)
+    store.replace("k", b"2", store.put("k", b"1"))
     with ThreadPoolExecutor(2) as pool:
         for _ in range(50):
             etag = store.put("k", b"1")

@@ -156,3 +156,10 @@ def test_without_tags_nothing_is_replaced() -> None:
     """A store that tells no tag cannot compare one."""
     with pytest.raises(StoreError, match="no tags"):
         RemoteStore("s3://bucket", backend=obstore.store.MemoryStore()).replace("k", b"", "")
+
+
+@pytest.mark.parametrize(("url", "field"), [("s3://b", "e_tag"), ("gs://b", "version"), ("az://c", "e_tag")])
+def test_each_store_compares_what_it_can(url: str, field: str) -> None:
+    """Google compares generations, the others tags; both are the ``etag`` of a blob here."""
+    options = {"account_name": "x"} if url.startswith("az") else {}
+    assert RemoteStore(url, **options)._tag == field

@@ -138,7 +138,7 @@ def commit(
             current = outcome.winner
             # About as long as one attempt: who waits longer finds that those who just won have won again.
             lost_seconds = (surroundings.clock() - started).total_seconds()
-            surroundings.pause(lost_seconds * (1 + attempt / 8))
+            surroundings.pause(lost_seconds * min(attempt + 1, 8))
     finally:
         if unused:
             with suppress(StoreError):  # nothing refers to them; garbage collection finds what is left

@@ -88,7 +88,7 @@ class UnitReader:
         pins = [c for i, c in self._plan.pinned if i == number]
         pinned = all_of(Comparison(c, "==", self._plan.units.column(c)[position]) for c in pins)
         columns = self._wanted[number]
-        if stop - start == 1 or not files.column("overlay")[0].as_py():
+        if stop - start < 2 or not files.column("overlay")[0].as_py():
             condition = all_of([self._conditions[number], pinned])
             parts = [self._read_file(number, files, row, condition, columns) for row in range(stop - start)]
             return _concat(parts, source.record, columns)

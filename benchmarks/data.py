@@ -1,0 +1,138 @@
+"""What is measured on: a cube of a seed and two enrichments, and unsorted rows to be written.
+
+The cube is built with :func:`kubothek.build_cube`, and Spark's own way reads the very same files. All values are hashes
+of a row number, so that every run makes the same data. It is made once per size::
+
+    <directory>/<size>/cube/      bench++seed      p x y  n1 n2 v1 v2 v3 s1 s2
+                                  bench++complete  p x y  a1 a2 a3 a4             every cell
+                                  bench++partial   p x y  b1 b2 b3                70 % of the cells
+    <directory>/<size>/rows/      p64 p512 x y i1 n1 v1 v2 v3 s1                  in no order
+    <directory>/<size>/made.json  last: how long each took
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import isqrt
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+import kubothek as kb
+
+CUBE = kb.Cube(uuid_prefix="bench", dimension_columns=["x", "y"], partition_columns="p")
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Rows of the seed and its partitions, rows of a write, and how many rounds are timed."""
+
+    rows: int
+    partitions: int
+    written: int
+    rounds: int
+
+
+SIZES = {
+    "tiny": Size(rows=50_000, partitions=16, written=20_000, rounds=2),
+    "small": Size(rows=1_000_000, partitions=128, written=500_000, rounds=5),
+    "medium": Size(rows=5_000_000, partitions=128, written=2_500_000, rounds=5),
+    "large": Size(rows=20_000_000, partitions=128, written=10_000_000, rounds=3),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """The data of one size on disk, and how many seconds each part took to make."""
+
+    size: Size
+    folder: Path
+    seconds: Mapping[str, float]
+
+    @property
+    def store(self) -> str:
+        """Where the cube is."""
+        return str(self.folder / "cube")
+
+    @property
+    def rows(self) -> str:
+        """Where the rows to be written are."""
+        return str(self.folder / "rows")
+
+    @property
+    def written(self) -> Path:
+        """Where a benchmark may write."""
+        return self.folder / "written"
+
+    def files(self, dataset: str) -> str:
+        """Directory of the Parquet files of one dataset of the cube."""
+        return str(self.folder / "cube" / CUBE.dataset_uuid(dataset) / "table")
+
+
+def make_data(spark: SparkSession, name: str, directory: Path) -> Data:
+    """Return the data of a size; it is made where it is not there yet."""
+    size, folder = SIZES[name], directory.absolute() / name
+    made = folder / "made.json"
+    if not made.is_file():
+        shutil.rmtree(folder, ignore_errors=True)
+        cube = cube_rows(spark, size)
+        seconds = {
+            "build_cube": _seconds(lambda: kb.build_cube(cube, CUBE, str(folder / "cube"))),
+            "rows": _seconds(lambda: plain_rows(spark, size).write.parquet(str(folder / "rows"))),
+        }
+        made.write_text(json.dumps(seconds), encoding="utf-8")
+    return Data(size, folder, json.loads(made.read_text(encoding="utf-8")))
+
+
+def cube_rows(spark: SparkSession, size: Size) -> dict[str, DataFrame]:
+    """Return the rows of the cube's datasets; dimensions are numbers with gaps, as ids are."""
+    p = size.partitions
+    width = max(isqrt(size.rows // p), 1)
+    cells = spark.range(size.rows).selectExpr(
+        "id",
+        f"id % {p} AS p",
+        f"1000 + 37 * (id div {p} div {width}) AS x",
+        f"500000 + 11 * (id div {p} % {width}) AS y",
+    )
+    keys = ["p", "x", "y"]
+    seed = [_number(1, 1000, "n1"), _number(2, 10**6, "n2"), *(_fraction(n, f"v{n}") for n in (1, 2, 3))]
+    texts = ["concat('kind-', pmod(xxhash64(id, 6), 20)) AS s1", "concat('code-', pmod(xxhash64(id, 7), 1000)) AS s2"]
+    complete = [_number(11, 1000, "a1"), *(_fraction(10 + n, f"a{n}") for n in (2, 3, 4))]
+    partial = [_number(21, 1000, "b1"), *(_fraction(20 + n, f"b{n}") for n in (2, 3))]
+    return {
+        "seed": cells.selectExpr(*keys, *seed, *texts),
+        "complete": cells.selectExpr(*keys, *complete),
+        "partial": cells.where("pmod(xxhash64(id, 30), 10) < 7").selectExpr(*keys, *partial),
+    }
+
+
+def plain_rows(spark: SparkSession, size: Size) -> DataFrame:
+    """Return rows in no order, for 64 or 512 partitions, with a column for an index of 1,000 values."""
+    return spark.range(size.written).selectExpr(
+        _number(41, 64, "p64"),
+        _number(42, 512, "p512"),
+        _number(43, 10**5, "x"),
+        "id AS y",
+        "concat('i-', pmod(xxhash64(id, 44), 1000)) AS i1",
+        _number(45, 10**6, "n1"),
+        *(_fraction(50 + n, f"v{n}") for n in (1, 2, 3)),
+        "concat('kind-', pmod(xxhash64(id, 46), 20)) AS s1",
+    )
+
+
+def _number(salt: int, below: int, name: str) -> str:
+    return f"pmod(xxhash64(id, {salt}), {below}) AS {name}"
+
+
+def _fraction(salt: int, name: str) -> str:
+    return f"pmod(xxhash64(id, {salt}), 1000000007) / 1000000007D AS {name}"
+
+
+def _seconds(do: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    do()
+    return round(time.perf_counter() - start, 2)

@@ -1,0 +1,66 @@
+"""A cube query in this process, against Polars and DuckDB joining the same Parquet files. Only reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+import kubothek as kb
+from benchmarks.data import CUBE, Data
+from benchmarks.timing import Case, Contender
+from benchmarks.works.cube import KEYS, PAYLOAD, RESTRICTION
+
+
+def cases(spark: SparkSession, data: Data) -> Iterator[Case]:
+    """Without a condition, and with one that restricts the query to 2 % of the cells; as an Arrow table each."""
+    for name, where in (("no condition", None), ("2 % of the cells", RESTRICTION)):
+        yield Case(
+            "cube query in-process",
+            name,
+            (
+                Contender("Kubothek", lambda w=where: kubothek_table(data, w), _sums),
+                Contender("Polars", lambda w=where: polars_table(data, w), _sums),
+                Contender("DuckDB", lambda w=where: duckdb_table(data, w), _sums),
+            ),
+        )
+
+
+def kubothek_table(data: Data, where: str | None) -> pa.Table:
+    """Query the cube."""
+    return kb.query_cube(CUBE, data.store, where=where, columns=PAYLOAD).to_arrow()
+
+
+def polars_table(data: Data, where: str | None) -> pa.Table:
+    """Join lazily scanned files."""
+    seed, complete, partial = (
+        pl.scan_parquet(data.files(name) + "/**/*.parquet", hive_partitioning=True)
+        for name in ("seed", "complete", "partial")
+    )
+    if where is not None:
+        complete = complete.filter(pl.sql_expr(where))
+    joined = seed.join(complete, on=KEYS, how="left" if where is None else "inner").join(partial, on=KEYS, how="left")
+    return joined.select(*KEYS, *PAYLOAD).collect().to_arrow()
+
+
+def duckdb_table(data: Data, where: str | None) -> pa.Table:
+    """Join files in SQL."""
+    seed, complete, partial = (
+        f"read_parquet('{data.files(name)}/*/*.parquet', hive_partitioning = true)"
+        for name in ("seed", "complete", "partial")
+    )
+    question = f"""
+        SELECT {", ".join([*KEYS, *PAYLOAD])} FROM {seed}
+        {"LEFT" if where is None else "INNER"} JOIN {complete} USING (p, x, y) LEFT JOIN {partial} USING (p, x, y)
+        WHERE {where or "true"}
+    """  # noqa: S608  our own names
+    with duckdb.connect() as connection:
+        return connection.execute(question).to_arrow_table()
+
+
+def _sums(table: pa.Table) -> pa.Table:
+    sums = table.group_by("p").aggregate([("b1", "count"), *((name, "sum") for name in PAYLOAD)])
+    return sums.set_column(0, "p", sums.column("p").cast(pa.int64()))

@@ -1,0 +1,74 @@
+"""A scan of one dataset on Spark, against Spark's own reader over the whole directory with the same condition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
+
+import kubothek as kb
+from benchmarks.data import CUBE, Data
+from benchmarks.timing import Case, Contender
+
+SUMMED = ("v1", "v2", "n2")
+EVERYTHING = ("p", "x", "y", "n1", "n2", "v1", "v2", "v3", "s1", "s2")
+
+
+def cases(spark: SparkSession, data: Data) -> Iterator[Case]:
+    """Three columns of ten, 2 % of the rows, 8 of the files, and everything."""
+    few = f"p < {max(data.size.partitions // 16, 1)}"
+    yield _case(spark, data, "3 of 10 columns", SUMMED, None, _sums, goal=1 / 1.2)
+    yield _case(spark, data, "2 % of the rows", SUMMED, "n1 < 20", _sums, goal=1 / 0.7)
+    yield _case(spark, data, "8 of 128 files", SUMMED, few, _sums)
+    yield _full(spark, data)
+
+
+def _case(
+    spark: SparkSession,
+    data: Data,
+    name: str,
+    columns: Sequence[str],
+    where: str | None,
+    finish: Callable[[DataFrame], pa.Table],
+    goal: float | None = None,
+) -> Case:
+    return Case(
+        "dataset scan",
+        name,
+        (
+            Contender("Kubothek", lambda: finish(_ours(spark, data, columns, where))),
+            Contender("Spark's reader", lambda: finish(_theirs(spark, data, columns, where)), goal=goal),
+        ),
+    )
+
+
+def _full(spark: SparkSession, data: Data) -> Case:
+    """All columns into a sink that drops them; what it dropped is summed up once, off the clock."""
+    frames = {"Kubothek": _ours, "Spark's reader": _theirs}
+
+    @cache
+    def dropped(who: str) -> pa.Table:
+        return _sums(frames[who](spark, data, EVERYTHING, None))
+
+    def drain(who: str) -> None:
+        frames[who](spark, data, EVERYTHING, None).write.format("noop").mode("overwrite").save()
+
+    contenders = (Contender(who, lambda w=who: drain(w), lambda _, w=who: dropped(w)) for who in frames)
+    return Case("dataset scan", "everything", tuple(contenders))
+
+
+def _ours(spark: SparkSession, data: Data, columns: Sequence[str], where: str | None) -> DataFrame:
+    dataset = kb.open_dataset(CUBE.dataset_uuid("seed"), data.store)
+    return dataset.scan(list(columns), where).to_spark(spark)
+
+
+def _theirs(spark: SparkSession, data: Data, columns: Sequence[str], where: str | None) -> DataFrame:
+    frame = spark.read.parquet(data.files("seed"))
+    return (frame if where is None else frame.where(where)).select(*columns)
+
+
+def _sums(frame: DataFrame) -> pa.Table:
+    return frame.agg(sql.count("*").alias("rows"), *(sql.sum(name).alias(name) for name in SUMMED)).toArrow()

@@ -1,0 +1,39 @@
+"""Cubes that Kubothek writes from what Kartothek was given: the same layout, and the same answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kubothek as kb
+from tests.oracle.corpus_values import case_set, names_with
+from tests.oracle.queries import ask_query, compare_groups, cube_of
+from tests.oracle.verdicts import Case, judge
+from tests.oracle.writes import CUBE_WRITES, compare_shape, compare_shapes, empty_store, step_cases
+
+
+@pytest.mark.parametrize("name", names_with("write_steps", "query_cases"))
+def test_rewritten_cubes(corpus: Path, name: str) -> None:
+    """Each step of a write leaves the partitions that Kartothek's leaves, and queries give what Kartothek gave."""
+    given, store = case_set(corpus, name), empty_store()
+    cube = cube_of(given.cases["cube"])
+
+    def write(case: Case) -> dict[str, kb.Dataset]:
+        CUBE_WRITES[case["step"]["op"]](given, case["step"], cube, store)
+        return kb.discover_cube(cube.uuid_prefix, store)[1]
+
+    steps = step_cases(given.cases["write_steps"], "expect_after")
+    unexpected = judge("cube layout", name, steps, write, compare_shapes)
+    unexpected += judge(
+        "requery", name, given.cases["query_cases"], ask_query(cube, store), compare_groups(given, cube)
+    )
+    assert not unexpected, unexpected
+    found = kb.discover_cube(cube.uuid_prefix, store)[1]
+    assert {name: _facts(dataset) for name, dataset in found.items()} == given.cases["datasets"]
+    assert compare_shape
+
+
+def _facts(dataset: kb.Dataset) -> dict[str, Any]:
+    return {"uuid": dataset.uuid}

@@ -1,0 +1,63 @@
+"""Datasets that Kubothek writes from what Kartothek was given: the same layout, and the same answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kubothek as kb
+from tests.oracle.corpus_values import CaseSet, case_set, contents, decode, names_with
+from tests.oracle.reads import ask_read, compare_read
+from tests.oracle.verdicts import Case, judge
+from tests.oracle.writes import DATASET_WRITES, can_write, compare_shape, empty_store, label_shape, step_cases
+
+DATASETS = names_with("write_steps", "read_cases")
+REPLAYED = [name for name in DATASETS if all(can_write(step) for step in contents()[name]["write_steps"])]
+
+
+def test_which_datasets_are_replayed() -> None:
+    """All datasets are written again but those that need functions which do not exist yet."""
+    assert set(DATASETS) - set(REPLAYED) == {"ds_empty_header", "ds_implicit", "ds_late_index", "ds_seed_multi_table"}
+    assert len(REPLAYED) == 35
+
+
+@pytest.mark.parametrize("name", REPLAYED)
+def test_rewritten_datasets(corpus: Path, name: str) -> None:
+    """Each step of a write leaves the partitions that Kartothek's leaves, and reads give what Kartothek gave."""
+    given, store = case_set(corpus, name), empty_store()
+    uuid = given.cases["dataset_uuid"]
+    unexpected = judge(
+        "layout",
+        name,
+        step_cases(given.cases["write_steps"], "expect_after"),
+        lambda case: DATASET_WRITES[case["step"]["op"]](given, case["step"], uuid, store),
+        compare_shape,
+    )
+    dataset = kb.open_dataset(uuid, store)
+    unexpected += judge("reread", name, given.cases["read_cases"], ask_read(dataset), compare_read(given))
+    unexpected += judge("reindexed", name, given.cases["index_cases"], _ask_index(dataset), _compare_labels)
+    assert not unexpected, unexpected
+    _check_facts(given, dataset)
+
+
+def _ask_index(dataset: kb.Dataset) -> Any:
+    indices = dataset.load_all_indices()
+    return lambda case: indices[case["column"]].eval_operator(case["op"], decode(case["value"]))
+
+
+def _compare_labels(case: Case, expected: Mapping[str, Any], answer: frozenset[str]) -> str | None:
+    wanted, found = label_shape(expected["labels"]), label_shape(answer)
+    return None if wanted == found else f"labels missing {dict(wanted - found)}, wrong {dict(found - wanted)}"
+
+
+def _check_facts(given: CaseSet, dataset: kb.Dataset) -> None:
+    stored = given.cases
+    assert list(dataset.partition_keys) == stored["partition_keys"]
+    assert sorted(dataset.index_columns) == sorted(stored["secondary_indices"])
+    assert {k: v for k, v in dataset.metadata.items() if k != "creation_time"} == stored["user_metadata"]
+    (fields,) = stored["tables"].values()
+    types = [(field["name"], field["arrow_type"].replace("timestamp[ns", "timestamp[us")) for field in fields]
+    assert [(field.name, str(field.type)) for field in dataset.schema] == types

@@ -1,0 +1,162 @@
+"""How write steps are carried out by Kubothek's functions, and what of their outcome is compared: label shapes."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import kubothek as kb
+from tests.oracle.corpus_values import CaseSet, decode
+from tests.oracle.verdicts import Case
+
+Step = Mapping[str, Any]
+_NUMBERS = itertools.count()
+
+
+def empty_store() -> kb.Store:
+    """Return a store in memory that nothing else uses."""
+    return kb.Store(f"memory://oracle-{next(_NUMBERS)}")
+
+
+def copied_store(folder: Path) -> kb.Store:
+    """Return a store in memory with the objects of a stored one."""
+    store = empty_store()
+    for file in folder.rglob("*"):
+        if file.is_file():
+            store.put(file.relative_to(folder).as_posix(), file.read_bytes())
+    return store
+
+
+def label_shape(labels: Iterable[str]) -> Counter[str]:
+    """Count the files by the directory part of their labels; the rest is random."""
+    return Counter(label.rpartition("/")[0] for label in labels)
+
+
+def stored_shape(stored: Sequence[Any]) -> Counter[str]:
+    """Return a label shape as the corpus holds it."""
+    return Counter(dict(stored))
+
+
+def compare_shape(case: Case, expected: Mapping[str, Any], answer: kb.Dataset) -> str | None:
+    """Say how the label shape of a dataset differs from that of a write step."""
+    wanted, found = stored_shape(expected["label_shape"]), label_shape(answer.partitions)
+    return None if wanted == found else f"files missing {dict(wanted - found)}, too many {dict(found - wanted)}"
+
+
+def compare_shapes(case: Case, expected: Mapping[str, Any], answer: Mapping[str, kb.Dataset]) -> str | None:
+    """Say how the datasets of a cube differ in name or label shape from those after a write step."""
+    if sorted(expected) != sorted(answer):
+        return f"datasets {sorted(expected)} expected, {sorted(answer)} found"
+    found = {name: compare_shape(case, shape, answer[name]) for name, shape in expected.items()}
+    return "; ".join(f"{name}: {text}" for name, text in found.items() if text) or None
+
+
+def step_cases(steps: Sequence[Step], check: str) -> list[Case]:
+    """Turn write steps into cases: what they should lead to is what they are expected to do."""
+    return [{"id": f"s{number}", "expect": step[check], "step": step} for number, step in enumerate(steps)]
+
+
+def _store(given: CaseSet, step: Step, uuid: str, store: kb.Store) -> kb.Dataset:
+    return kb.write_dataset(
+        _frames(given, step),
+        uuid,
+        store,
+        partition_on=step.get("partition_on", ()),
+        secondary_indices=step.get("secondary_indices", ()),
+        table=step.get("table", "table"),
+        metadata=step.get("metadata"),
+        compression=step.get("compression", "snappy").lower(),
+        rows_per_row_group=step.get("chunk_size"),
+        header_format=step.get("metadata_storage_format", "json"),
+    )
+
+
+def _update(given: CaseSet, step: Step, uuid: str, store: kb.Store) -> kb.Dataset:
+    return kb.update_dataset(
+        _frames(given, step) or None,
+        uuid,
+        store,
+        delete_scope=[{c: decode(v) for c, v in one.items()} for one in step.get("delete_scope", ())],
+        partition_on=step.get("partition_on"),
+        secondary_indices=step.get("secondary_indices"),
+        compression=step.get("compression", "snappy").lower(),
+    )
+
+
+def _update_in_pieces(given: CaseSet, step: Step, uuid: str, store: kb.Store) -> kb.Dataset:
+    (frame,) = _frames(given, step)
+    size = -(-frame.num_rows // step["npartitions"])
+    return kb.update_dataset(
+        [frame.slice(start, size) for start in range(0, frame.num_rows, size)],
+        uuid,
+        store,
+        partition_on=step.get("partition_on"),
+        secondary_indices=step.get("secondary_indices"),
+        shuffle=step.get("shuffle", False),
+        bucket_by=step.get("bucket_by", ()),
+        num_buckets=step.get("num_buckets"),
+    )
+
+
+def _frames(given: CaseSet, step: Step) -> list[pa.Table]:
+    return [given.table(file) for file in step["inputs"]]
+
+
+DATASET_WRITES: Mapping[str, Callable[[CaseSet, Step, str, kb.Store], kb.Dataset]] = {
+    "store_dataframes_as_dataset": _store,
+    "update_dataset_from_dataframes": _update,
+    "update_dataset_from_ddf": _update_in_pieces,
+}
+"""By the name of Kartothek's function: how Kubothek writes the same to a dataset."""
+
+
+def can_write(step: Step) -> bool:
+    """Say whether Kubothek has what a step needs."""
+    one_table = all(isinstance(file, str) for file in step.get("inputs", ()))
+    return (step["op"] in DATASET_WRITES and one_table) or step["op"] in CUBE_WRITES
+
+
+def _build(given: CaseSet, step: Step, cube: kb.Cube, store: kb.Store) -> None:
+    kb.build_cube(
+        _data(given, step),
+        cube,
+        store,
+        metadata=step.get("metadata"),
+        overwrite=step.get("overwrite", False),
+        partition_on=step.get("partition_on"),
+    )
+
+
+def _extend(given: CaseSet, step: Step, cube: kb.Cube, store: kb.Store) -> None:
+    kb.extend_cube(
+        _data(given, step),
+        cube,
+        store,
+        overwrite=step.get("overwrite", False),
+        partition_on=step.get("partition_on"),
+    )
+
+
+def _append(given: CaseSet, step: Step, cube: kb.Cube, store: kb.Store) -> None:
+    kb.append_to_cube(_data(given, step), cube, store, compression=step.get("compression", "zstd").lower())
+
+
+def _data(given: CaseSet, step: Step) -> dict[str, list[pa.Table]]:
+    frames: dict[str, list[pa.Table]] = {}
+    for part in step["data"]:
+        for dataset_id, file in part.items():
+            frames.setdefault(dataset_id, []).append(given.table(file))
+    return frames
+
+
+CUBE_WRITES: Mapping[str, Callable[[CaseSet, Step, kb.Cube, kb.Store], None]] = {
+    "build_cube": _build,
+    "extend_cube": _extend,
+    "append_to_cube": _append,
+}
+"""By the name of Kartothek's function: how Kubothek writes the same to a cube."""
