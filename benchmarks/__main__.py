@@ -34,7 +34,7 @@ def main(
     spark = local_session("benchmarks", memory=memory, cores=cores)
     made = make_data(spark, size, data)
     facts = {
-        "rows": f"{made.size.rows:,} in the seed, in {made.size.partitions} partitions; {made.size.written:,} in a write",
+        "rows": f"{made.size.rows:,} of a seed, in {made.size.partitions} partitions; {made.size.written:,} of a write",
         "build_cube": f"{made.seconds['build_cube']:.1f} s",
         **environment(),
     }

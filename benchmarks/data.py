@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import kubothek as kb
 
-CUBE = kb.Cube(uuid_prefix="bench", dimension_columns=["x", "y"], partition_columns="p")
+CUBE = kb.Cube(uuid_prefix="bench", dimension_columns=("x", "y"), partition_columns=("p",))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,13 @@ from rich.table import Table
 
 from benchmarks.timing import Measurement, Timed
 
-HEADINGS = ("case", "contender", "seconds", "from – to", "÷ Kubothek", "goal", "")
-PACKAGES = ("kubothek", "pyspark", "pyarrow", "polars", "duckdb")
+HEADINGS = ("case", "contender", "seconds", "from, to", "÷ Kubothek", "goal", "")
+PACKAGES = ("pyspark", "pyarrow", "polars", "duckdb")
 
 
 def table_of(work: str, measurements: Sequence[Measurement]) -> Table:
     """Return a table for the terminal."""
-    notes = " ".join(f"{one.name}: {one.note}" for one in measurements if one.note)
+    notes = "\n".join(note for one in measurements for note in _notes(one))
     table = Table(title=work, caption=notes or None, title_justify="left", caption_justify="left")
     for heading in HEADINGS:
         table.add_column(heading, justify="left" if heading in HEADINGS[:2] else "right")
@@ -37,10 +37,18 @@ def _lines(measurement: Measurement) -> Iterator[tuple[str, ...]]:
         yield (measurement.name if number == 0 else "", timed.name, *_figures(timed, yardstick=number == 0))
 
 
+def _notes(measurement: Measurement) -> Iterator[str]:
+    if measurement.note:
+        yield f"{measurement.name}: {measurement.note}"
+    for timed in measurement.timed:
+        if timed.failure:
+            yield f"{measurement.name}: {timed.name} failed: {timed.failure}"
+
+
 def _figures(timed: Timed, *, yardstick: bool) -> tuple[str, ...]:
     if timed.failure:
-        return ("failed", "", timed.failure, "", "")
-    seconds = (f"{median(timed.seconds):.2f}", f"{min(timed.seconds):.2f} – {max(timed.seconds):.2f}")
+        return ("failed", "", "", "", "")
+    seconds = (f"{median(timed.seconds):.2f}", f"{min(timed.seconds):.2f}, {max(timed.seconds):.2f}")
     if yardstick or timed.ratio is None:
         return (*seconds, "1", "", "")
     goal = "" if timed.goal is None else f"≥ {timed.goal:.2f}"
@@ -62,8 +70,9 @@ def markdown(size: str, facts: Mapping[str, str], measurements: Sequence[Measure
     lines = [
         f"# Benchmarks, size {size}",
         "",
-        "Contenders run in turn in one process; every result was compared before its time counted. Seconds are medians;",
-        "`÷ Kubothek` is how many times Kubothek's time a contender needs: the median over the rounds of the ratio within one.",
+        "Contenders run in turn in one process; every result was compared before its time counted. Seconds are",
+        "medians; `÷ Kubothek` says how many times Kubothek's time a contender needs: the median over the rounds",
+        "of the ratio within one.",
         "",
         *(f"* {name}: {value}" for name, value in facts.items()),
     ]
@@ -71,7 +80,7 @@ def markdown(size: str, facts: Mapping[str, str], measurements: Sequence[Measure
         own = [one for one in measurements if one.work == work]
         lines += ["", f"## {work.capitalize()}", "", _row(HEADINGS), _row(["---"] * 2 + ["---:"] * 4 + ["---"])]
         lines += [_row(cells) for one in own for cells in _lines(one)]
-        lines += [f"\n{one.name}: {one.note}" for one in own if one.note]
+        lines += [f"\n{note}" for one in own for note in _notes(one)]
     return "\n".join(lines) + "\n"
 
 

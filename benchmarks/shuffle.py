@@ -13,10 +13,7 @@ def shuffled_bytes(spark: SparkSession, action: Callable[[], object]) -> int:
     context = spark.sparkContext
     group = uuid.uuid4().hex
     context.setJobGroup(group, "shuffled bytes")
-    try:
-        action()
-    finally:
-        context.setLocalProperty("spark.jobGroup.id", None)
+    action()
     scala = context._jsc.sc()  # noqa: SLF001  the status store has no Python door
     scala.listenerBus().waitUntilEmpty()
     tracker = context.statusTracker()

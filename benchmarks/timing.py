@@ -1,4 +1,4 @@
-"""How long does each contender of a case take, and do all of them give the same rows?
+"""How long each contender of a case takes, and whether all of them give the same rows.
 
 Contenders run in turn, round after round, so that whatever else the machine does hits all of them alike. The first
 round warms up and is not timed. Every result is compared with the first contender's before its time counts. Ratios are
@@ -107,8 +107,8 @@ def measure(case: Case, rounds: int, clock: Callable[[], float] = time.perf_coun
             start = clock()
             try:
                 result = contender.run()
-            except Exception as error:  # noqa: BLE001  a rival may fail in its own way (out of memory), ours may not
-                if expected is None:
+            except Exception as error:
+                if expected is None:  # a rival may fail in its own way (out of memory), the first may not
                     raise
                 failures[contender.name] = f"{type(error).__name__}: {str(error).splitlines()[0][:120]}"
                 continue

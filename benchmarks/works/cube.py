@@ -7,6 +7,7 @@ and told to by its hints for a broadcast and for a shuffled hash join. Everythin
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -33,38 +34,36 @@ def _case(spark: SparkSession, data: Data, name: str, where: str | None, goal: f
     def ours() -> DataFrame:
         return kb.query_cube(CUBE, data.store, where=where, columns=PAYLOAD).to_spark(spark)
 
-    def theirs(hint: str | None) -> DataFrame:
-        return join(spark, data, where, hint).select(*KEYS, *PAYLOAD)
+    def rival(name: str, hint: str | None, goal: float) -> Contender:
+        return Contender(name, lambda: sums(join(spark, data, where, hint)), goal=goal)
 
     def note() -> str:
-        own, default = (shuffled_bytes(spark, lambda f=f: _drain(f)) for f in (ours(), theirs(None)))
+        own, default = (shuffled_bytes(spark, partial(_drain, f)) for f in (ours(), join(spark, data, where)))
         assert own == 0, f"the cube query shuffled {own} bytes"
         return f"Joins shuffle 0 bytes in Kubothek, {default / 1e6:,.1f} MB in Spark SQL."
 
-    rivals = {
-        "Spark SQL": (None, goal),
-        "broadcast hint": ("broadcast", 2.0),
-        "shuffle-hash hint": ("shuffle_hash", 2.0),
-    }
     return Case(
         "cube query",
         name,
         (
             Contender("Kubothek", lambda: sums(ours())),
-            *(Contender(who, lambda h=hint: sums(theirs(h)), goal=goal) for who, (hint, goal) in rivals.items()),
+            rival("Spark SQL", None, goal),
+            rival("broadcast hint", "broadcast", 2.0),
+            rival("shuffle-hash hint", "shuffle_hash", 2.0),
         ),
         note,
     )
 
 
-def join(spark: SparkSession, data: Data, where: str | None, hint: str | None) -> DataFrame:
+def join(spark: SparkSession, data: Data, where: str | None, hint: str | None = None) -> DataFrame:
     """Join the datasets as a user of Spark SQL would; a condition on an enrichment makes its join an inner one."""
-    seed, complete, partial = (spark.read.parquet(data.files(name)) for name in ("seed", "complete", "partial"))
+    seed, complete, incomplete = (spark.read.parquet(data.files(name)) for name in ("seed", "complete", "partial"))
     if where is not None:
         complete = complete.where(where)
     if hint is not None:
-        complete, partial = complete.hint(hint), partial.hint(hint)
-    return seed.join(complete, KEYS, "left" if where is None else "inner").join(partial, KEYS, "left")
+        complete, incomplete = complete.hint(hint), incomplete.hint(hint)
+    joined = seed.join(complete, KEYS, "left" if where is None else "inner").join(incomplete, KEYS, "left")
+    return joined.select(*KEYS, *PAYLOAD)
 
 
 def sums(frame: DataFrame) -> pa.Table:

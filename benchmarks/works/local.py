@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import duckdb
 import polars as pl
@@ -15,16 +16,16 @@ from benchmarks.timing import Case, Contender
 from benchmarks.works.cube import KEYS, PAYLOAD, RESTRICTION
 
 
-def cases(spark: SparkSession, data: Data) -> Iterator[Case]:
+def cases(_spark: SparkSession, data: Data) -> Iterator[Case]:
     """Without a condition, and with one that restricts the query to 2 % of the cells; as an Arrow table each."""
     for name, where in (("no condition", None), ("2 % of the cells", RESTRICTION)):
         yield Case(
             "cube query in-process",
             name,
             (
-                Contender("Kubothek", lambda w=where: kubothek_table(data, w), _sums),
-                Contender("Polars", lambda w=where: polars_table(data, w), _sums),
-                Contender("DuckDB", lambda w=where: duckdb_table(data, w), _sums),
+                Contender("Kubothek", partial(kubothek_table, data, where), _sums),
+                Contender("Polars", partial(polars_table, data, where), _sums),
+                Contender("DuckDB", partial(duckdb_table, data, where), _sums),
             ),
         )
 
@@ -49,7 +50,7 @@ def polars_table(data: Data, where: str | None) -> pa.Table:
 def duckdb_table(data: Data, where: str | None) -> pa.Table:
     """Join files in SQL."""
     seed, complete, partial = (
-        f"read_parquet('{data.files(name)}/*/*.parquet', hive_partitioning = true)"
+        f"read_parquet('{data.files(name)}/*/*.parquet', hive_partitioning = true) AS {name}"
         for name in ("seed", "complete", "partial")
     )
     question = f"""
@@ -58,7 +59,7 @@ def duckdb_table(data: Data, where: str | None) -> pa.Table:
         WHERE {where or "true"}
     """  # noqa: S608  our own names
     with duckdb.connect() as connection:
-        return connection.execute(question).to_arrow_table()
+        return connection.sql(question).to_arrow_table()
 
 
 def _sums(table: pa.Table) -> pa.Table:

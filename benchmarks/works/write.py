@@ -67,6 +67,6 @@ def _taken(folder: Path, p: str, pattern: str) -> pa.Table:
         FROM read_parquet('{folder / pattern}', hive_partitioning = true, filename = true) GROUP BY {p}
     """  # noqa: S608  our own names
     with duckdb.connect() as connection:
-        found = connection.execute(question).to_arrow_table()
+        found = connection.sql(question).to_arrow_table()
     shutil.rmtree(folder)
     return found

@@ -39,6 +39,7 @@ FAST = Surroundings(rng=random.Random(1), sleep=lambda seconds: None)
 
 
 def new_store() -> Store:
+    """Give a store that nobody else has."""
     return open_store(f"memory://{uuids.uuid4().hex}")
 
 
@@ -55,10 +56,12 @@ def stage(store: Store, p: int, i1: list[Any], *, v1: Any = 0, indexed: bool = T
 
 
 def change(*added: StagedPartition, **settings: Any) -> ChangeSet:
+    """Describe an update."""
     return ChangeSet(uuids.uuid4().hex, "update", added, **settings)
 
 
 def create(store: Store, *added: StagedPartition, index: bool = True, **settings: Any) -> Snapshot:
+    """Create dataset ``d``, partitioned by ``p``."""
     columns = ("i1",) if index else ()
     first = change(
         *added, tables={"table": SCHEMA}, partition_keys=("p",), index_columns=columns, create=True, **settings
@@ -67,11 +70,13 @@ def create(store: Store, *added: StagedPartition, index: bool = True, **settings
 
 
 def labels(snapshot: Snapshot) -> list[str]:
+    """List the labels of the partitions."""
     found: list[str] = snapshot.partitions["label"].to_pylist()
     return found
 
 
 def index(snapshot: Snapshot) -> dict[int, list[str]]:
+    """Read the index on ``i1``."""
     return dict(zip(*load_postings(snapshot, "i1").to_pydict().values(), strict=True))
 
 
@@ -102,6 +107,7 @@ class Unanswered(FaultyStore):
 
 
 def is_swap(call: Call) -> bool:
+    """Tell whether a call writes a header."""
     return call.verb in ("create", "replace") and ".by-dataset-metadata." in call.key
 
 
@@ -465,6 +471,16 @@ def test_msgpack_gives_way_to_json() -> None:
     done = commit(shared, "d", change(b), base, FAST)
     assert (labels(done), done.header.format) == ([a.label, b.label], "json")
     assert store.get_many([header_key("d", "msgpack")]) == [None]
+
+
+def test_msgpack_that_cannot_be_checked() -> None:
+    """Where nobody can tell whether a JSON header hides the commit, its index files are left alone."""
+    inner = new_store()
+    base = create(inner, stage(inner, 1, [1]), header_format="msgpack")
+    store = FaultyStore(inner, lambda call: Fault.FAIL if call.verb == "get_many" and call.keys == 2 else None)
+    with pytest.raises(CommitStateUnknownError):
+        commit(store, "d", change(stage(inner, 2, [2])), base, FAST)
+    assert sorted(index(load_snapshot("d", inner))) == [1, 2]
 
 
 def test_leftover_msgpack_header_goes() -> None:

@@ -65,7 +65,12 @@ class CaseSet:
 
     def table(self, file: str) -> pa.Table:
         """Read an input or an expected table."""
-        return pq.read_table(self.folder / file)
+        return _read(self.folder / file)
+
+
+@functools.cache
+def _read(file: Path) -> pa.Table:
+    return pq.ParquetFile(file).read(use_threads=False)
 
 
 @functools.cache

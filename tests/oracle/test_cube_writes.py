@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import kubothek as kb
 from tests.oracle.corpus_values import case_set, names_with
+from tests.oracle.facts import facts, facts_of_cube_cases
 from tests.oracle.queries import ask_query, compare_groups, cube_of
 from tests.oracle.verdicts import Case, judge
-from tests.oracle.writes import CUBE_WRITES, compare_shape, compare_shapes, empty_store, step_cases
+from tests.oracle.writes import CUBE_WRITES, compare_shapes, empty_store, step_cases
 
 
 @pytest.mark.parametrize("name", names_with("write_steps", "query_cases"))
@@ -31,9 +31,4 @@ def test_rewritten_cubes(corpus: Path, name: str) -> None:
     )
     assert not unexpected, unexpected
     found = kb.discover_cube(cube.uuid_prefix, store)[1]
-    assert {name: _facts(dataset) for name, dataset in found.items()} == given.cases["datasets"]
-    assert compare_shape
-
-
-def _facts(dataset: kb.Dataset) -> dict[str, Any]:
-    return {"uuid": dataset.uuid}
+    assert {dataset_id: facts(dataset) for dataset_id, dataset in found.items()} == facts_of_cube_cases(given.cases)

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import kubothek as kb
-from tests.oracle.corpus_values import CaseSet, case_set, contents, decode, names_with
+from tests.oracle.corpus_values import case_set, contents, decode, names_with
+from tests.oracle.facts import facts, facts_of_dataset_cases
 from tests.oracle.reads import ask_read, compare_read
 from tests.oracle.verdicts import Case, judge
 from tests.oracle.writes import DATASET_WRITES, can_write, compare_shape, empty_store, label_shape, step_cases
@@ -40,7 +41,7 @@ def test_rewritten_datasets(corpus: Path, name: str) -> None:
     unexpected += judge("reread", name, given.cases["read_cases"], ask_read(dataset), compare_read(given))
     unexpected += judge("reindexed", name, given.cases["index_cases"], _ask_index(dataset), _compare_labels)
     assert not unexpected, unexpected
-    _check_facts(given, dataset)
+    assert facts(dataset) == facts_of_dataset_cases(given.cases)
 
 
 def _ask_index(dataset: kb.Dataset) -> Any:
@@ -51,13 +52,3 @@ def _ask_index(dataset: kb.Dataset) -> Any:
 def _compare_labels(case: Case, expected: Mapping[str, Any], answer: frozenset[str]) -> str | None:
     wanted, found = label_shape(expected["labels"]), label_shape(answer)
     return None if wanted == found else f"labels missing {dict(wanted - found)}, wrong {dict(found - wanted)}"
-
-
-def _check_facts(given: CaseSet, dataset: kb.Dataset) -> None:
-    stored = given.cases
-    assert list(dataset.partition_keys) == stored["partition_keys"]
-    assert sorted(dataset.index_columns) == sorted(stored["secondary_indices"])
-    assert {k: v for k, v in dataset.metadata.items() if k != "creation_time"} == stored["user_metadata"]
-    (fields,) = stored["tables"].values()
-    types = [(field["name"], field["arrow_type"].replace("timestamp[ns", "timestamp[us")) for field in fields]
-    assert [(field.name, str(field.type)) for field in dataset.schema] == types

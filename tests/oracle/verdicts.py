@@ -60,7 +60,7 @@ def _difference(case: Case, ask: Ask, compare: Compare) -> str | None:
 
 
 def _against(case: Case, expected: Mapping[str, Any], answer: Any, compare: Compare) -> str | None:
-    if "error" in expected:
+    if expected.get("error"):
         return None if isinstance(answer, KubothekError) else f"no error, but {_shown(answer)}: {expected['error']}"
     if isinstance(answer, KubothekError):
         return f"{type(answer).__name__}: {answer}"

@@ -17,6 +17,6 @@ if TYPE_CHECKING:
 def spark() -> Iterator[SparkSession]:
     """Start Spark with two tasks at a time and stop it at the end; its zone is UTC, so that a test may set another."""
     config = {"spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": "4"}
-    session = local_session("kubothek-tests", cores=2, memory="2g", config=config)
+    session = local_session("kubothek-tests", master="local[2,2]", memory="2g", config=config)
     yield session
     session.stop()

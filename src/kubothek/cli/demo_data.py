@@ -43,10 +43,9 @@ def check_installed(*packages: str) -> None:
     """Raise ``NotFoundError`` with the command that helps if one of these packages is not installed."""
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
-        found = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'}"
-        raise NotFoundError(
-            f"The demo needs {' and '.join(packages)}, but {found} not installed. Run {_INSTALL}", missing=tuple(missing)
-        )
+        found = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
+        message = f"The demo needs {' and '.join(packages)}, but {found}. Run {_INSTALL}"
+        raise NotFoundError(message, missing=tuple(missing))
 
 
 def load_demo_data() -> DemoData:
@@ -88,7 +87,8 @@ def _read(name: str) -> pa.Table:
     package = importlib.util.find_spec(_PACKAGE)
     path = Path(str(package and package.origin)).parent / "data" / name
     try:
-        data = zipfile.Path(path, name.removesuffix(".zip")).read_bytes() if path.suffix == ".zip" else path.read_bytes()
+        inside = zipfile.Path(path, path.stem) if path.suffix == ".zip" else path
+        data = inside.read_bytes()
     except (OSError, zipfile.BadZipFile) as error:
         raise CorruptDatasetError(
             f"{path} of the package {_PACKAGE} cannot be read: {error}. Run {_INSTALL} --force-reinstall", key=str(path)

@@ -99,7 +99,8 @@ def build_cube(
     NullValueError, DuplicateCellsError
         A dimension or partition column has no value, or a cell is given twice.
     InvalidInputError, SchemaError
-        Columns or types do not fit the cube; all problems are listed. Nothing was committed in any of these cases.
+        Columns or types do not fit the cube, or a dataset is given without rows; all problems are listed. Nothing was
+        committed in any of these cases.
 
     Examples
     --------
@@ -234,6 +235,7 @@ def _write(
                 discard_on_error(store, uuid, SINGLE_TABLE, write.change.write_id, unless=CommitStateUnknownError)
             )
         staged = {write.dataset_id: _stage(write, spec, store) for write in writes}
+        _refuse_empty(staged, spec)
         committed = _commit(writes, staged, spec, store)
     return {dataset_id: Dataset(committed[dataset_id]) for dataset_id in sorted(committed)}
 
@@ -343,6 +345,17 @@ def _stage(write: _Write, cube: Cube, store: Store) -> Staged:
         expected=write.expected,
     )
     return stage_rows(write.rows, staging)
+
+
+def _refuse_empty(staged: Mapping[str, Staged], cube: Cube) -> None:
+    """Refuse datasets without rows, which are more likely a mistake in what made them than meant."""
+    empty = [name for name, done in staged.items() if not any(part.rows for part in done.partitions)]
+    if empty:
+        raise InvalidInputError(
+            f"The data for {', '.join(map(repr, empty))} of cube {cube.uuid_prefix!r} has no rows. Leave out what gets "
+            "no rows; nothing was committed.",
+            datasets=tuple(empty),
+        )
 
 
 def _commit(writes: Sequence[_Write], staged: Mapping[str, Staged], cube: Cube, store: Store) -> dict[str, Snapshot]:

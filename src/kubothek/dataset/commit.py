@@ -39,6 +39,7 @@ from kubothek.errors import (
     AlreadyExistsError,
     CommitConflictError,
     CommitStateUnknownError,
+    CorruptDatasetError,
     InvalidInputError,
     KubothekError,
     NotFoundError,
@@ -138,7 +139,7 @@ def commit(
             current = outcome.winner
             # About as long as one attempt: who waits longer finds that those who just won have won again.
             lost_seconds = (surroundings.clock() - started).total_seconds()
-            surroundings.pause(lost_seconds * min(attempt + 1, 8))
+            surroundings.pause(lost_seconds * (1 + attempt / 8))
     finally:
         if unused:
             with suppress(StoreError):  # nothing refers to them; garbage collection finds what is left
@@ -220,9 +221,12 @@ def _swap(
     for attempt in range(_DOUBTFUL_TRIES):
         outcome = store.create(key, data) if current is None else store.replace(key, data, current.etag)
         if isinstance(outcome, Swapped):
-            if header.format == "msgpack" and _json_wins(store, header.uuid):
-                store.delete([key])
-                return _Lost(find_snapshot(header.uuid, store))
+            if header.format == "msgpack":
+                found = _read_back(header.uuid, store, change, surroundings)
+                if found is not None and found.header.format == "json":  # readers would never see ours
+                    with suppress(StoreError):
+                        store.delete([key])
+                    return _Committed(found) if _contains(found, change) else _Lost(found)
             keys, partitions = header.partition_keys or (), header.partitions
             return _Committed(Snapshot(store, header, outcome.etag, keys, partitions, candidate.schemas))
         found = _read_back(header.uuid, store, change, surroundings)
@@ -240,16 +244,12 @@ def _etag(snapshot: Snapshot | None) -> str | None:
     return None if snapshot is None else snapshot.etag
 
 
-def _json_wins(store: Store, uuid: str) -> bool:
-    """Whether a JSON header appeared beside ours in msgpack; readers would only see that."""
-    return store.get_many(header_keys(uuid)[:1])[0] is not None
-
-
 def _read_back(uuid: str, store: Store, change: ChangeSet, surroundings: Surroundings) -> Snapshot | None:
+    """Pin what is there now; other software does not always write atomically, so a torn header gets another look."""
     for attempt in range(_DOUBTFUL_TRIES):
         try:
             return find_snapshot(uuid, store)
-        except StoreError as error:
+        except (StoreError, CorruptDatasetError) as error:
             last = error
             surroundings.pause(_FIRST_PAUSE * 2**attempt)
     raise _unknown(uuid, change, "the header cannot be read now") from last

@@ -89,7 +89,10 @@ def _to_table(data: Any, subject: str) -> pa.Table:
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
             raise SchemaError(f"The data for {subject} has values that do not fit one type: {error}") from error
     else:
-        table = data if isinstance(data, pa.Table) else pa.table(data)
+        try:
+            table = data if isinstance(data, pa.Table) else pa.table(data)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise SchemaError(f"The data for {subject} does not export a stream of rows: {error}") from error
     _check_names(table.column_names, subject)
     return table
 

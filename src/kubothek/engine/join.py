@@ -144,7 +144,7 @@ def _ranked_codes(sides: Sequence[pa.ChunkedArray]) -> tuple[list[np.ndarray], i
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
     columns = [side.cast(plain) if side.type != plain else side for side in sides]
     if pa.types.is_floating(plain):
-        columns = [pc.add(column, 0.0) for column in columns]  # -0.0 becomes 0.0, to which it is equal
+        columns = [_one_zero_one_nan(column) for column in columns]
     encoded = pa.chunked_array([c for column in columns for c in column.chunks], plain).combine_chunks()
     encoded = encoded.dictionary_encode()
     count = len(encoded.dictionary)
@@ -153,6 +153,12 @@ def _ranked_codes(sides: Sequence[pa.ChunkedArray]) -> tuple[list[np.ndarray], i
     rank[count] = count
     codes = rank[encoded.indices.fill_null(count).to_numpy(zero_copy_only=False)]
     return np.split(codes, np.cumsum([len(c) for c in columns])[:-1]), count + 1
+
+
+def _one_zero_one_nan(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Give equal bits to values that are equal: -0.0 becomes 0.0, and every NaN the same one."""
+    zero, nan = pa.scalar(0.0, column.type), pa.scalar(float("nan"), column.type)
+    return pc.if_else(pc.is_nan(column), nan, pc.add(column, zero))
 
 
 def _densify(codes: Sequence[np.ndarray]) -> tuple[list[np.ndarray], int]:

@@ -291,14 +291,15 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     SchemaError
         Columns have types that the format cannot hold; all of them are named.
     """
-    fields, problems = [], []
+    fields, problems = [], {}
     for field in schema.fields:
         try:
             fields.append(pa.field(field.name, _arrow_type(field.dataType)))
         except SchemaError as error:
-            problems.append(f"column {field.name!r}: {error}")
+            problems[field.name] = str(error)
     if problems:
-        raise SchemaError(f"The DataFrame cannot be stored: {'; '.join(problems)}.")
+        told = "\n".join(f"- {name!r}: {problem}" for name, problem in problems.items())
+        raise SchemaError(f"These columns of the DataFrame cannot be stored:\n{told}", columns=tuple(problems))
     return pa.schema(fields)
 
 
@@ -332,5 +333,14 @@ def _arrow_type(kind: DataType) -> pa.DataType:
         return pa.string()
     if name.startswith("time("):
         return pa.time64("us")
-    hint = "store it as an array of structs with key and value" if name.startswith("map") else "cast it"
-    raise SchemaError(f"the format has no type for Spark's {name.upper()}; {hint}")
+    advice = next((advice for begin, advice in _ADVICE.items() if name.startswith(begin)), "store its parts")
+    raise SchemaError(f"the format has no type for Spark's {name}; {advice}")
+
+
+_ADVICE = {
+    "map": "store map_entries(column), an array of structs",
+    "interval": "store it as a number with the unit in the column's name",
+    "variant": "store to_json(column)",
+    "geo": "store st_asbinary(column)",
+    "udt": "store its parts as columns or as a struct",
+}

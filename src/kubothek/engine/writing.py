@@ -114,11 +114,15 @@ def conform_rows(batch: pa.RecordBatch | pa.Table, task: WriteTask) -> pa.Table:
 def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     if column.type == field.type:
         return column
+    kind = column.type
     try:
+        if pa.types.is_dictionary(kind) and kind.value_type != field.type:
+            # The values first: Arrow cannot decode a dictionary of views, which is what Polars gives.
+            column = column.cast(pa.dictionary(kind.index_type, field.type))
         return column.cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise SchemaError(
-            f"Column {field.name!r} of type {column.type} cannot be stored as {field.type} without loss: {error}",
+            f"Column {field.name!r} of type {kind} cannot be stored as {field.type} without loss: {error}",
             column=field.name,
         ) from error
 
@@ -286,8 +290,11 @@ def check_cells(store: Store, task: WriteTask, staged: Sequence[StagedPartition]
 
 
 def bucket_numbers(rows: pa.Table, columns: Sequence[str], count: int) -> pa.Array:
-    """Give rows with equal values in ``columns`` the same number below ``count``."""
-    (codes,), _ = key_codes([[rows.column(name) for name in columns]])
+    """Give rows with equal values in ``columns`` the same number below ``count``; lists and structs do not count."""
+    flat = [rows.column(name) for name in columns if not pa.types.is_nested(rows.schema.field(name).type)]
+    if not flat:
+        return pa.repeat(pa.scalar(0, pa.int64()), rows.num_rows)
+    (codes,), _ = key_codes([flat])
     _, dense = np.unique(codes, return_inverse=True)
     return pa.array(dense.astype(np.int64) % count)
 

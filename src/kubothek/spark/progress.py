@@ -1,0 +1,79 @@
+"""How far the Spark jobs of a session are, told while the program waits for them.
+
+An action blocks the thread that runs it. A second thread asks Spark's status tracker now and then for the stages that
+are running and reports how many of their tasks are done.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class StageTasks:
+    """Tasks of the stages that run now: how many are done, are running, and are there in all."""
+
+    done: int
+    running: int
+    total: int
+
+
+class StageTracker(Protocol):
+    """What is needed of ``SparkContext.statusTracker()``."""
+
+    def getActiveStageIds(self) -> Sequence[int]:  # noqa: N802
+        """Return the ids of the stages that run now."""
+
+    def getStageInfo(self, stageId: int) -> Any:  # noqa: N802, N803
+        """Return the counts of a stage, ``None`` if it is not known any more."""
+
+
+def count_tasks(tracker: StageTracker) -> StageTasks:
+    """Return the tasks of the stages that run now; all counts are 0 when nothing runs."""
+    infos = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    known = [info for info in infos if info is not None]
+    return StageTasks(
+        done=sum(info.numCompletedTasks for info in known),
+        running=sum(info.numActiveTasks for info in known),
+        total=sum(info.numTasks for info in known),
+    )
+
+
+@contextmanager
+def watch_tasks(spark: SparkSession, report: Callable[[StageTasks], None], *, every: float = 0.25) -> Iterator[None]:
+    """Report the running tasks of a session while the block runs, from a thread of its own.
+
+    Parameters
+    ----------
+    spark
+        The session. One of Spark Connect has no status tracker; nothing is reported then.
+    report
+        Called with the counts, also when nothing runs; it must be quick, and what it raises ends the reports.
+    every
+        Seconds between two reports.
+    """
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        yield
+        return
+    tracker = spark.sparkContext.statusTracker()
+    stopped = threading.Event()
+
+    def watch() -> None:
+        with suppress(Exception):  # an action must not fail because its progress cannot be shown
+            while not stopped.wait(every):
+                report(count_tasks(tracker))
+
+    thread = threading.Thread(target=watch, name="kubothek-progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        thread.join()

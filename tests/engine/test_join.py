@@ -1,0 +1,147 @@
+"""Joins on key columns, held against plain Python: tuples, dictionaries and `sorted`."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubothek.engine.join import key_codes, last_of_each, match_codes, sort_rows, take
+
+OTHER_NAN: float = struct.unpack("<d", struct.pack("<Q", 0xFFF8_0000_0000_0000))[0]
+"""What a processor makes of 0/0: not the bits of ``math.nan``."""
+
+FEW = st.integers(-2, 2)
+KINDS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
+    "few integers": (pa.int64(), FEW),
+    "narrow integers": (pa.int8(), FEW),
+    "all integers": (pa.int64(), st.sampled_from([-(2**63), -(2**63) + 1, -1, 0, 2**62, 2**63 - 1])),
+    "unsigned": (pa.uint64(), st.sampled_from([0, 1, 2**63, 2**64 - 1])),
+    "floats": (pa.float64(), st.sampled_from([-math.inf, -0.0, 0.0, 1.5, math.inf, math.nan, OTHER_NAN])),
+    "narrow floats": (pa.float32(), st.sampled_from([-0.0, 0.0, 1.5, math.nan])),
+    "booleans": (pa.bool_(), st.booleans()),
+    "text": (pa.string(), st.sampled_from(["", "a", "ab", "ä", "𐀀", "\uffff"])),
+    "bytes": (pa.binary(), st.sampled_from([b"", b"a", b"\xff"])),
+    "dictionary": (pa.dictionary(pa.int8(), pa.string()), st.sampled_from(["b", "a"])),
+    "dates": (pa.date32(), st.sampled_from([date.min, date(2020, 1, 1), date.max])),
+    "timestamps": (pa.timestamp("us"), st.sampled_from([datetime.min, datetime(2020, 1, 1), datetime.max])),
+    "times": (pa.time64("us"), st.times()),
+    "decimals": (pa.decimal128(5, 2), st.sampled_from([Decimal("-1.50"), Decimal("0.00"), Decimal("999.99")])),
+    "nothing": (pa.null(), st.none()),
+}
+
+Sides = list[list[pa.ChunkedArray]]
+
+
+@st.composite
+def key_columns(draw: st.DrawFn, *, sides: int) -> Sides:
+    """Draw the key columns of some tables, in chunks, with nulls and repetitions."""
+    kinds = draw(st.lists(st.sampled_from(list(KINDS)), min_size=1, max_size=3))
+    lengths = draw(st.lists(st.integers(0, 6), min_size=sides, max_size=sides))
+    return [[draw(chunked(*KINDS[kind], length)) for kind in kinds] for length in lengths]
+
+
+@st.composite
+def chunked(draw: st.DrawFn, kind: pa.DataType, values: st.SearchStrategy[Any], length: int) -> pa.ChunkedArray:
+    drawn = draw(st.lists(values | st.none(), min_size=length, max_size=length))
+    cut = draw(st.integers(0, length))
+    parts = [part for part in (drawn[:cut], drawn[cut:]) if part]
+    return pa.chunked_array([as_array(part, kind) for part in parts], kind)
+
+
+def as_array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_floating(kind):  # through numpy, which keeps the bits of every NaN
+        plain = np.array([0 if v is None else v for v in values], kind.to_pandas_dtype())
+        return pa.array(plain, mask=np.array([v is None for v in values]))
+    return pa.array(values, kind)
+
+
+def keys(columns: Sequence[pa.ChunkedArray]) -> list[tuple[Any, ...]]:
+    """Return each row as a tuple that compares as rows should: null equals null and comes last, after NaN."""
+    return [tuple(map(comparable, row)) for row in zip(*(column.to_pylist() for column in columns), strict=True)]
+
+
+def comparable(value: Any) -> tuple[Any, ...]:
+    return (2,) if value is None else (1,) if value != value else (0, value)
+
+
+def ranks(values: Sequence[Any]) -> list[int]:
+    """Number the distinct values in their order."""
+    numbers = {value: number for number, value in enumerate(sorted(set(values)))}
+    return [numbers[value] for value in values]
+
+
+@given(key_columns(sides=2))
+def test_codes_are_equal_and_ordered_as_the_rows_are(sides: Sides) -> None:
+    """Codes of several tables compare exactly as their rows do, whatever the types."""
+    codes, size = key_codes(sides)
+    together = np.concatenate(codes).tolist()
+    assert ranks(together) == ranks([key for columns in sides for key in keys(columns)])
+    assert all(0 <= code < size for code in together)
+    assert [len(code) for code in codes] == [len(columns[0]) for columns in sides]
+
+
+def test_many_wide_columns_do_not_overflow() -> None:
+    """Four columns that each span nearly all integers still get distinct codes, in order."""
+    columns = [pa.chunked_array([[-(2**61), 0, 2**61 - 1, 0]]) for _ in range(4)]
+    (codes,), _ = key_codes([columns])
+    assert ranks(codes.tolist()) == [0, 1, 2, 1]
+
+
+def test_rows_without_keys_are_all_the_same() -> None:
+    """Without key columns there is one code."""
+    assert key_codes([[], []])[1] == 1
+
+
+codes = st.lists(st.integers(0, 9), max_size=12).map(lambda values: np.array(values, np.int64))
+sizes = st.sampled_from([10, 10**7])  # looked up in a table, and searched for
+
+
+@given(codes, codes, sizes)
+def test_match_finds_the_last_partner(left: np.ndarray, right: np.ndarray, size: int) -> None:
+    """Each left row gets the number of the last right row of its code, or -1."""
+    last = {code: number for number, code in enumerate(right.tolist())}
+    found = match_codes(left * (size // 10), right * (size // 10), size)
+    if found is None:
+        assert left.tolist() == right.tolist()
+    else:
+        assert found.tolist() == [last.get(code, -1) for code in left.tolist()]
+
+
+@given(codes)
+def test_last_of_each_keeps_the_last_row_of_a_code(values: np.ndarray) -> None:
+    """The rows that stay are the last of their code, in the order of codes."""
+    rows = last_of_each(values)
+    last = {code: number for number, code in enumerate(values.tolist())}
+    assert (list(range(len(values))) if rows is None else rows.tolist()) == [last[code] for code in sorted(last)]
+
+
+@given(key_columns(sides=1))
+def test_sort_keeps_the_order_of_ties(sides: Sides) -> None:
+    """Rows are sorted as Python sorts their keys: stable, nulls last."""
+    (columns,) = sides
+    names = [f"k{number}" for number in range(len(columns))]
+    table = pa.table([*columns, pa.array(range(len(columns[0])))], [*names, "row"])
+    expected = sorted(table["row"].to_pylist(), key=keys(columns).__getitem__)
+    assert sort_rows(table, names)["row"].to_pylist() == expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [(None, [7, 8]), ([1, 0, 1], [8, 7, 8]), ([-1, 1], [None, 8]), ([], [])],
+    ids=["identity", "again", "missing", "none"],
+)
+def test_take_gives_nulls_for_missing_rows(rows: list[int] | None, expected: list[int | None]) -> None:
+    """Row numbers say what is taken; -1 gives a null."""
+    table = pa.table({"v1": [7, 8]})
+    numbers = None if rows is None else np.array(rows, np.int64)
+    assert take(table, numbers)["v1"].to_pylist() == expected

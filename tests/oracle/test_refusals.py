@@ -1,0 +1,43 @@
+"""Writes that Kartothek refuses are refused, those that it accepts are accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.oracle.corpus_values import case_set, contents, names_with
+from tests.oracle.queries import cube_of
+from tests.oracle.verdicts import Case, judge
+from tests.oracle.writes import CUBE_WRITES, DATASET_WRITES, can_write, copied_store, step_cases
+
+
+def test_which_writes_are_tried() -> None:
+    """All writes are tried but those of functions that do not exist yet."""
+    steps = [step for name in names_with("error_steps") for step in contents()[name]["error_steps"]]
+    assert [step["op"] for step in steps if not can_write(step)] == ["remove_partitions"] * 2
+    assert len(steps) == 36
+
+
+@pytest.mark.parametrize("name", names_with("error_steps"))
+def test_refusals(corpus: Path, name: str) -> None:
+    """What Kartothek refuses to write to a dataset or cube is refused."""
+    given = case_set(corpus, name)
+
+    def write(case: Case) -> str:
+        step, store = case["step"], copied_store(given.store)
+        if step["op"] in DATASET_WRITES:
+            DATASET_WRITES[step["op"]](given, step, given.cases["dataset_uuid"], store)
+        else:
+            CUBE_WRITES[step["op"]](given, step, cube_of({**given.cases["cube"], **step.get("cube", {})}), store)
+        return "accepted"
+
+    cases = [case for case in step_cases(given.cases["error_steps"], "expect") if can_write(case["step"])]
+    unexpected = judge("refusal", name, cases, write, _compare_acceptance)
+    assert not unexpected, unexpected
+
+
+def _compare_acceptance(case: Case, expected: Mapping[str, Any], answer: str) -> str | None:
+    return None if expected["error"] is None else f"{expected['error']} expected, but the write was {answer}"

@@ -1,0 +1,61 @@
+"""How Spark tests look at results: rows as sorted tuples, a session zone for a while, what a plan does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Rows = list[tuple[Any, ...]]
+
+
+def rows(table: pa.Table) -> Rows:
+    """Return rows as tuples, in an order that does not depend on how they were read."""
+    return sorted(zip(*(values(table.column(name)) for name in table.column_names), strict=True), key=repr)
+
+
+def values(column: pa.ChunkedArray) -> list[Any]:
+    """Return plain values; instants in UTC, where Python can hold the first and last day of the calendar."""
+    if pa.types.is_timestamp(column.type) and column.type.tz is not None:
+        column = column.cast(pa.timestamp("us", "UTC"))
+    found: list[Any] = column.to_pylist()
+    return found
+
+
+def spark_rows(frame: DataFrame) -> Rows:
+    """Run a frame and return its rows as :func:`rows` does."""
+    return rows(frame.toArrow())
+
+
+def spark_types(frame: DataFrame) -> dict[str, str]:
+    """Return Spark's names of the column types."""
+    return {field.name: field.dataType.simpleString() for field in frame.schema}
+
+
+@contextmanager
+def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    """Change one setting of the shared session for a while."""
+    before = spark.conf.get(name)
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        spark.conf.set(name, before)
+
+
+def physical_plan(frame: DataFrame) -> str:
+    """Return how Spark will run a frame, as it prints it."""
+    return str(frame._jdf.queryExecution().executedPlan().toString())
+
+
+def is_native(frame: DataFrame) -> bool:
+    """Tell whether Spark reads the files itself."""
+    plan = physical_plan(frame)
+    native = "FileScan parquet" in plan
+    assert native or "MapInArrow" in plan or "LocalTableScan" in plan or "ExistingRDD" in plan, plan
+    return native
