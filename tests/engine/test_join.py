@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -21,6 +21,7 @@ OTHER_NAN: float = struct.unpack("<d", struct.pack("<Q", 0xFFF8_0000_0000_0000))
 """What a processor makes of 0/0: not the bits of ``math.nan``."""
 
 FEW = st.integers(-2, 2)
+FIRST = datetime(1, 1, 1)  # noqa: DTZ001
 KINDS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "few integers": (pa.int64(), FEW),
     "narrow integers": (pa.int8(), FEW),
@@ -33,7 +34,7 @@ KINDS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "bytes": (pa.binary(), st.sampled_from([b"", b"a", b"\xff"])),
     "dictionary": (pa.dictionary(pa.int8(), pa.string()), st.sampled_from(["b", "a"])),
     "dates": (pa.date32(), st.sampled_from([date.min, date(2020, 1, 1), date.max])),
-    "timestamps": (pa.timestamp("us"), st.sampled_from([datetime.min, datetime(2020, 1, 1), datetime.max])),
+    "timestamps": (pa.timestamp("us"), st.sampled_from([FIRST, FIRST + timedelta(days=10**6)])),
     "times": (pa.time64("us"), st.times()),
     "decimals": (pa.decimal128(5, 2), st.sampled_from([Decimal("-1.50"), Decimal("0.00"), Decimal("999.99")])),
     "nothing": (pa.null(), st.none()),
@@ -52,6 +53,7 @@ def key_columns(draw: st.DrawFn, *, sides: int) -> Sides:
 
 @st.composite
 def chunked(draw: st.DrawFn, kind: pa.DataType, values: st.SearchStrategy[Any], length: int) -> pa.ChunkedArray:
+    """Draw a column of one or two chunks, or none."""
     drawn = draw(st.lists(values | st.none(), min_size=length, max_size=length))
     cut = draw(st.integers(0, length))
     parts = [part for part in (drawn[:cut], drawn[cut:]) if part]
@@ -59,7 +61,8 @@ def chunked(draw: st.DrawFn, kind: pa.DataType, values: st.SearchStrategy[Any], 
 
 
 def as_array(values: list[Any], kind: pa.DataType) -> pa.Array:
-    if pa.types.is_floating(kind):  # through numpy, which keeps the bits of every NaN
+    """Return values as an array that keeps the bits of every NaN."""
+    if pa.types.is_floating(kind):
         plain = np.array([0 if v is None else v for v in values], kind.to_pandas_dtype())
         return pa.array(plain, mask=np.array([v is None for v in values]))
     return pa.array(values, kind)
@@ -71,6 +74,7 @@ def keys(columns: Sequence[pa.ChunkedArray]) -> list[tuple[Any, ...]]:
 
 
 def comparable(value: Any) -> tuple[Any, ...]:
+    """Return what stands for a value in comparisons."""
     return (2,) if value is None else (1,) if value != value else (0, value)
 
 

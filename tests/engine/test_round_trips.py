@@ -17,7 +17,8 @@ from kubothek.errors import SchemaError
 from kubothek.store.interface import Store
 from kubothek.store.open import open_store
 
-NOON = datetime(2020, 2, 29, 12, 30, 15, 123456)
+NOON = datetime(2020, 2, 28, 12, 30, 15, 123456)  # noqa: DTZ001
+MIDNIGHT = datetime(2020, 1, 1)  # noqa: DTZ001
 EAST = timezone(timedelta(hours=5, minutes=30))
 FIXED = pa.struct([("a", pa.int64()), ("b", pa.list_(pa.string()))])
 
@@ -45,8 +46,12 @@ TYPES: dict[str, tuple[pa.DataType, list[Any], pa.DataType]] = {
     "time64": (pa.time64("us"), [time(0), time(23, 59, 59, 999999), None], pa.time64("us")),
     "timestamp s": (pa.timestamp("s"), [NOON.replace(microsecond=0), None], pa.timestamp("us")),
     "timestamp ms": (pa.timestamp("ms"), [NOON.replace(microsecond=123000), None], pa.timestamp("us")),
-    "timestamp us": (pa.timestamp("us"), [NOON, datetime(1, 1, 1), datetime.max, None], pa.timestamp("us")),
-    "timestamp ns": (pa.timestamp("ns"), [NOON, datetime(1700, 1, 1), None], pa.timestamp("us")),
+    "timestamp us": (
+        pa.timestamp("us"),
+        [NOON, NOON.replace(year=1), NOON.replace(year=9999), None],
+        pa.timestamp("us"),
+    ),
+    "timestamp ns": (pa.timestamp("ns"), [NOON, NOON.replace(year=1700), None], pa.timestamp("us")),
     "timestamp UTC": (pa.timestamp("us", "UTC"), [NOON.replace(tzinfo=UTC), None], pa.timestamp("us", "UTC")),
     "timestamp +05:30": (pa.timestamp("ms", "+05:30"), [datetime(2020, 1, 1, tzinfo=EAST)], pa.timestamp("us", "UTC")),
     "decimal": (pa.decimal128(38, 2), [Decimal("-9.99"), Decimal(10) ** 35, None], pa.decimal128(38, 2)),
@@ -61,10 +66,12 @@ TYPES: dict[str, tuple[pa.DataType, list[Any], pa.DataType]] = {
 
 
 def new_store() -> Store:
+    """Return an empty store."""
     return open_store(f"memory://{uuids.uuid4().hex}")
 
 
 def data_files(ds: kb.Dataset) -> list[pq.ParquetFile]:
+    """Open the files of a dataset, in the order of its partitions."""
     keys = [part.files["table"] for part in ds.partitions.values()]
     return [pq.ParquetFile(ds.store.open_file(key)) for key in keys]
 
@@ -154,7 +161,7 @@ PARTITION_VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "float": (pa.float64(), [-1.5, 0.1, 1e300, math.inf]),
     "text": (pa.string(), ["", ".", "..", "a/b", "p=1", "é\n"]),
     "date": (pa.date32(), [date(2020, 2, 29)]),
-    "timestamp": (pa.timestamp("us"), [datetime(2020, 1, 1), NOON]),
+    "timestamp": (pa.timestamp("us"), [MIDNIGHT, NOON]),
     "decimal": (pa.decimal128(5, 2), [Decimal("-1.50"), Decimal("0.00")]),
     "dictionary": (pa.dictionary(pa.int8(), pa.string()), ["a", "b"]),
 }
@@ -193,6 +200,7 @@ def test_buckets_keep_equal_values_together(by: Any) -> None:
 
 
 def distinct(file: pq.ParquetFile, columns: Any) -> list[dict[str, Any]]:
+    """Return the distinct values of some columns of a file."""
     rows: list[dict[str, Any]] = file.read(columns=list(columns)).group_by(list(columns)).aggregate([]).to_pylist()
     return rows
 
@@ -208,7 +216,11 @@ def test_buckets_of_columns_without_an_order(columns: str, files: int) -> None:
 
 def test_an_index_is_the_inversion_of_the_files() -> None:
     """An index maps each value to the labels of exactly the files that hold it; nulls and NaN are in none."""
-    rows = {"p": [1, 1, 1, 2, 2, 3], "i1": ["b", "a", None, "a", "a", None], "i2": [1.5, math.nan, 0.0, None, 1.5, -0.0]}
+    rows = {
+        "p": [1, 1, 1, 2, 2, 3],
+        "i1": ["b", "a", None, "a", "a", None],
+        "i2": [1.5, math.nan, 0.0, None, 1.5, -0.0],
+    }
     ds = kb.write_dataset(pa.table(rows), "u", new_store(), partition_on="p", secondary_indices=["i1", "i2"])
     for column in ("i1", "i2"):
         inverted: dict[Any, set[str]] = {}

@@ -20,7 +20,9 @@ _BY_REASON: Mapping[str, Sequence[str]] = {
         "reread/ds_alltypes/r032",
         "reread/ds_alltypes_nulls/r039",
     ),
-    _NULL_LITERAL: tuple(f"{check}/ds_idx_nulls/{case}" for check in ("read", "reread") for case in ("r018", "r019", "r025")),
+    _NULL_LITERAL: tuple(
+        f"{check}/ds_idx_nulls/{case}" for check in ("read", "reread") for case in ("r018", "r019", "r025")
+    ),
     _INDEX: ("read/ds_idx_nulls/r013", "reread/ds_idx_nulls/r013"),
     _TABLES: tuple(f"read/ds_seed_multi_table/r00{number}" for number in range(8)),
     _SLASH: ("layout/ds_part_slash/s0", "reindexed/ds_part_slash/i000", "reindexed/ds_part_slash/i003"),

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from tests.oracle.corpus_values import GROUP, CaseSet, decode, difference
+from tests.oracle.verdicts import Ask, Case, Compare
 
 import kubothek as kb
 from kubothek.model.condition import Comparison, all_of
 from kubothek.store.open import StoreLike
-from tests.oracle.corpus_values import GROUP, CaseSet, decode, difference
-from tests.oracle.verdicts import Ask, Case, Compare
 
 
 def cube_of(spec: Mapping[str, Any]) -> kb.Cube:
@@ -55,20 +55,28 @@ def _condition(stored: Mapping[str, Any]) -> kb.Condition:
 
 
 def compare_groups(given: CaseSet, cube: kb.Cube) -> Compare:
-    """Return what compares groups: as many, in order, columns by name, rows by dimension, then partition columns."""
+    """Return what compares groups of a query: columns sorted by name, rows by dimension, then partition columns."""
+
+    def compare(case: Case, expected: Mapping[str, Any], answer: Sequence[pa.Table]) -> str | None:
+        unsorted = [table.column_names for table in answer if table.column_names != sorted(table.column_names)]
+        if unsorted:
+            return f"columns are not sorted: {unsorted[0]}"
+        order = (*(case.get("dimension_columns") or cube.dimension_columns), *cube.partition_columns)
+        return compare_tables(given, order)(case, expected, answer)
+
+    return compare
+
+
+def compare_tables(given: CaseSet, order: Sequence[str] | None = None) -> Compare:
+    """Return what compares groups of rows: as many of them, in order, with equal rows in the order of these columns."""
 
     def compare(case: Case, expected: Mapping[str, Any], answer: Sequence[pa.Table]) -> str | None:
         wanted = _groups(given, expected["groups"])
         if len(wanted) != len(answer):
             return f"{len(wanted)} groups expected, {len(answer)} found"
-        order = (*(case.get("dimension_columns") or cube.dimension_columns), *cube.partition_columns)
-        for number, (one, other) in enumerate(zip(wanted, answer, strict=True)):
-            if other.column_names != sorted(other.column_names):
-                return f"group {number}: columns are not sorted: {other.column_names}"
-            found = difference(one, other, order)
-            if found:
-                return f"group {number}: {found}"
-        return None
+        pairs = zip(wanted, answer, strict=True)
+        found = (f"group {n}: {text}" for n, pair in enumerate(pairs) if (text := difference(*pair, order)))
+        return next(found, None)
 
     return compare
 

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
-
-import kubothek as kb
 from tests.oracle.corpus_values import CaseSet, decode, difference
 from tests.oracle.verdicts import Ask, Case, Compare
+
+import kubothek as kb
 
 
 def ask_read(dataset: kb.Dataset) -> Ask:
     """Return what reads the rows of a dataset that a case asks for."""
 
     def ask(case: Case) -> pa.Table:
-        return dataset.scan(case["columns"], _predicates(case["predicates"]), case.get("table")).to_arrow()
+        return dataset.scan(case["columns"], predicates_of(case), case.get("table")).to_arrow()
 
     return ask
 
@@ -35,7 +35,8 @@ def compare_read(given: CaseSet) -> Compare:
     return compare
 
 
-def _predicates(stored: Any) -> Any:
-    if stored is None:
+def predicates_of(case: Case) -> list[list[tuple[str, str, Any]]] | None:
+    """Return the predicates of a case as Kartothek's lists."""
+    if case["predicates"] is None:
         return None
-    return [[(column, op, decode(value)) for column, op, value in conjunction] for conjunction in stored]
+    return [[(column, op, decode(value)) for column, op, value in parts] for parts in case["predicates"]]

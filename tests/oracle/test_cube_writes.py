@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-import kubothek as kb
 from tests.oracle.corpus_values import case_set, names_with
 from tests.oracle.facts import facts, facts_of_cube_cases
 from tests.oracle.queries import ask_query, compare_groups, cube_of
-from tests.oracle.verdicts import Case, judge
+from tests.oracle.verdicts import Case, complaints, judge
 from tests.oracle.writes import CUBE_WRITES, compare_shapes, empty_store, step_cases
+
+import kubothek as kb
 
 
 @pytest.mark.parametrize("name", names_with("write_steps", "query_cases"))
@@ -25,10 +25,8 @@ def test_rewritten_cubes(corpus: Path, name: str) -> None:
         return kb.discover_cube(cube.uuid_prefix, store)[1]
 
     steps = step_cases(given.cases["write_steps"], "expect_after")
-    unexpected = judge("cube layout", name, steps, write, compare_shapes)
-    unexpected += judge(
-        "requery", name, given.cases["query_cases"], ask_query(cube, store), compare_groups(given, cube)
-    )
-    assert not unexpected, unexpected
+    verdicts = judge("cube layout", name, steps, write, compare_shapes)
+    verdicts += judge("requery", name, given.cases["query_cases"], ask_query(cube, store), compare_groups(given, cube))
+    assert complaints(verdicts) == ""
     found = kb.discover_cube(cube.uuid_prefix, store)[1]
     assert {dataset_id: facts(dataset) for dataset_id, dataset in found.items()} == facts_of_cube_cases(given.cases)

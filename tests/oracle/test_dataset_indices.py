@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.oracle.corpus_values import case_set, contents, decode, names_with
+from tests.oracle.verdicts import Case, complaints, judge
 
 import kubothek as kb
-from tests.oracle.corpus_values import case_set, contents, decode, names_with
-from tests.oracle.verdicts import Case, judge
 
 
 @pytest.mark.parametrize("name", names_with("index_cases"))
@@ -18,14 +18,14 @@ def test_index_lookups(corpus: Path, name: str) -> None:
     """A look-up in the index on a column names the partitions that Kartothek's names."""
     given = case_set(corpus, name)
     indices = kb.open_dataset(given.cases["dataset_uuid"], given.store).load_all_indices()
-    unexpected = judge(
+    verdicts = judge(
         "index",
         name,
         given.cases["index_cases"],
         lambda case: indices[case["column"]].eval_operator(case["op"], decode(case["value"])),
         _compare_labels,
     )
-    assert not unexpected, unexpected
+    assert complaints(verdicts) == ""
 
 
 def _compare_labels(case: Case, expected: Mapping[str, Any], answer: frozenset[str]) -> str | None:
@@ -42,4 +42,6 @@ def test_index_contents(corpus: Path, name: str) -> None:
     dataset = kb.open_dataset(given.cases["dataset_uuid"], given.store)
     for column, stored in given.cases["secondary_indices"].items():
         held = dataset.load_index(column).table.to_pylist()
-        assert {e[column]: sorted(e["partition"]) for e in held} == {decode(v): labels for v, labels in stored["values"]}
+        assert {e[column]: sorted(e["partition"]) for e in held} == {
+            decode(v): labels for v, labels in stored["values"]
+        }

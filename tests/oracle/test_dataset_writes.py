@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-import kubothek as kb
 from tests.oracle.corpus_values import case_set, contents, decode, names_with
 from tests.oracle.facts import facts, facts_of_dataset_cases
 from tests.oracle.reads import ask_read, compare_read
-from tests.oracle.verdicts import Case, judge
+from tests.oracle.verdicts import Case, complaints, judge
 from tests.oracle.writes import DATASET_WRITES, can_write, compare_shape, empty_store, label_shape, step_cases
+
+import kubothek as kb
 
 DATASETS = names_with("write_steps", "read_cases")
 REPLAYED = [name for name in DATASETS if all(can_write(step) for step in contents()[name]["write_steps"])]
@@ -30,7 +30,7 @@ def test_rewritten_datasets(corpus: Path, name: str) -> None:
     """Each step of a write leaves the partitions that Kartothek's leaves, and reads give what Kartothek gave."""
     given, store = case_set(corpus, name), empty_store()
     uuid = given.cases["dataset_uuid"]
-    unexpected = judge(
+    verdicts = judge(
         "layout",
         name,
         step_cases(given.cases["write_steps"], "expect_after"),
@@ -38,9 +38,9 @@ def test_rewritten_datasets(corpus: Path, name: str) -> None:
         compare_shape,
     )
     dataset = kb.open_dataset(uuid, store)
-    unexpected += judge("reread", name, given.cases["read_cases"], ask_read(dataset), compare_read(given))
-    unexpected += judge("reindexed", name, given.cases["index_cases"], _ask_index(dataset), _compare_labels)
-    assert not unexpected, unexpected
+    verdicts += judge("reread", name, given.cases["read_cases"], ask_read(dataset), compare_read(given))
+    verdicts += judge("reindexed", name, given.cases["index_cases"], _ask_index(dataset), _compare_labels)
+    assert complaints(verdicts) == ""
     assert facts(dataset) == facts_of_dataset_cases(given.cases)
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-import kubothek as kb
 from tests.oracle.corpus_values import CaseSet, case_set, contents, names_with
 from tests.oracle.queries import ask_query, compare_groups, cube_of
-from tests.oracle.verdicts import Case, judge
+from tests.oracle.verdicts import Case, Verdict, complaints, judge
 from tests.oracle.writes import CUBE_WRITES, compare_shapes, copied_store
+
+import kubothek as kb
 
 LOOKS = {"collect_stats"}
 """Steps that change nothing, of functions that do not exist yet: passed over."""
@@ -36,11 +36,11 @@ def test_which_sequences_are_run() -> None:
 def test_mutations(corpus: Path, name: str) -> None:
     """After each step of a sequence, the datasets and the answers to queries are those of Kartothek."""
     given = case_set(corpus, name)
-    unexpected = "".join(_run(given, case) for case in _runnable(name))
-    assert not unexpected, unexpected
+    verdicts = [verdict for case in _runnable(name) for verdict in _run(given, case)]
+    assert complaints(verdicts) == ""
 
 
-def _run(given: CaseSet, case: Case) -> str:
+def _run(given: CaseSet, case: Case) -> list[Verdict]:
     """Run the steps of one sequence on a fresh copy of the store."""
     store, cube = copied_store(given.store), cube_of(given.cases["cube"])
     query, groups = ask_query(cube, store), compare_groups(given, cube)

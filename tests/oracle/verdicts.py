@@ -1,30 +1,37 @@
 """How the cases of a case set are judged: each is asked, compared, and looked up among the intended differences.
 
-A case is *equal* when the answer is the one expected; where the corpus itself disputes that one, its alternative is as
-good. Anything else must be listed in ``intended.py``, and what is listed there must differ.
+A case is *equal* when the answer is the one expected; where the corpus itself disputes that one, its *alternative* is
+as good. Anything else must be listed in ``intended.py``, and what is listed there must differ.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import pyarrow as pa
+from tests.oracle.intended import INTENDED
 
 from kubothek.errors import KubothekError
-from tests.oracle.intended import INTENDED
 
 Case = Mapping[str, Any]
 Ask = Callable[[Case], Any]
 Compare = Callable[[Case, Mapping[str, Any], Any], str | None]
-
-TALLY: Counter[tuple[str, str]] = Counter()
-"""How often each verdict was given, by check; for whoever wants to know."""
+Outcome = Literal["equal", "alternative", "intended", "different"]
 
 
-def judge(check: str, name: str, cases: Iterable[Case], ask: Ask, compare: Compare) -> str:
-    """Ask all cases and describe those whose answer is neither expected nor an intended difference.
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of one case: its name (``check/case set/case id``), the outcome, and how it differs if it does."""
+
+    place: str
+    outcome: Outcome
+    difference: str = ""
+
+
+def judge(check: str, name: str, cases: Iterable[Case], ask: Ask, compare: Compare) -> list[Verdict]:
+    """Ask all cases and say what became of each.
 
     Parameters
     ----------
@@ -35,28 +42,32 @@ def judge(check: str, name: str, cases: Iterable[Case], ask: Ask, compare: Compa
     compare
         Says how the answer to a case differs from what the corpus holds, ``None`` where it does not.
     """
-    unexpected = []
-    for case in cases:
-        found = _difference(case, ask, compare)
-        place = f"{check}/{name}/{case['id']}"
-        if (found is not None) == (place in INTENDED):
-            TALLY[check, "intended" if found else "equal"] += 1
-        elif found is None:
-            unexpected.append(f"{place}: no difference any more, though one is intended: {INTENDED[place]}")
-        else:
-            unexpected.append(f"{place}: {found}")
-    return "\n".join(unexpected)
+    return [_verdict(f"{check}/{name}/{case['id']}", case, ask, compare) for case in cases]
 
 
-def _difference(case: Case, ask: Ask, compare: Compare) -> str | None:
-    """Say how the answer to a case differs from all that the corpus accepts."""
+def complaints(verdicts: Iterable[Verdict]) -> str:
+    """Describe the cases whose answer is wrong, and those that are listed as differing and do not."""
+    lines = []
+    for one in verdicts:
+        if one.outcome == "different":
+            lines.append(f"{one.place}: {one.difference}")
+        elif one.outcome != "intended" and one.place in INTENDED:
+            lines.append(f"{one.place}: no difference, though one is intended: {INTENDED[one.place]}")
+    return "\n".join(lines)
+
+
+def _verdict(place: str, case: Case, ask: Ask, compare: Compare) -> Verdict:
     try:
         answer = ask(case)
     except KubothekError as error:
         answer = error
-    accepted = [case["expect"], *([case["alternative"]] if case.get("alternative") else [])]
-    found = [_against(case, expected, answer, compare) for expected in accepted]
-    return None if None in found else "; or ".join(one for one in found if one)
+    found = _against(case, case["expect"], answer, compare)
+    if found is None:
+        return Verdict(place, "equal")
+    other = case.get("alternative")
+    if other is not None and _against(case, other, answer, compare) is None:
+        return Verdict(place, "alternative", found)
+    return Verdict(place, "intended" if place in INTENDED else "different", found)
 
 
 def _against(case: Case, expected: Mapping[str, Any], answer: Any, compare: Compare) -> str | None:

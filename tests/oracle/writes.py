@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-
-import kubothek as kb
 from tests.oracle.corpus_values import CaseSet, decode
 from tests.oracle.verdicts import Case
+
+import kubothek as kb
 
 Step = Mapping[str, Any]
 _NUMBERS = itertools.count()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -59,3 +60,15 @@ def is_native(frame: DataFrame) -> bool:
     native = "FileScan parquet" in plan
     assert native or "MapInArrow" in plan or "LocalTableScan" in plan or "ExistingRDD" in plan, plan
     return native
+
+
+def shuffled_bytes(spark: SparkSession) -> int:
+    """Return how many bytes all tasks of the session have written for a shuffle so far."""
+    executors = spark.sparkContext._jsc.sc().statusStore().executorList(False)
+    return sum(executors.apply(number).totalShuffleWrite() for number in range(executors.size()))
+
+
+def data_files(folder: Path) -> list[Path]:
+    """Every data file below a folder, referred to or not, and what was to become one."""
+    found = [path for path in folder.rglob("*") if path.is_file() and path.name != "_common_metadata"]
+    return [path for path in found if path.suffix == ".parquet" or "_kubothek" in path.parts]

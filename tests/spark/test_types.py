@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-
-from kubothek import open_dataset, write_dataset
-from kubothek.errors import SchemaError
 from tests.spark.answers import is_native, setting, spark_types, values
+
+from kubothek import write_dataset
+from kubothek.errors import SchemaError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+# ruff: noqa: DTZ001  (zone-free timestamps are what is tested)
 
 ZONE = "spark.sql.session.timeZone"
 LARGEST = 2**64 - 1
@@ -114,7 +116,12 @@ OUTGOING: dict[str, tuple[pa.DataType, list[Any], str, list[Any] | None]] = {
     ),
     "null": (pa.null(), [None, None], "void", None),
     "list": (pa.list_(pa.int64()), [[], [1, None]], "array<bigint>", None),
-    "list_of_uint64": (pa.list_(pa.uint64()), [[LARGEST], [None]], "array<decimal(20,0)>", [[Decimal(LARGEST)], [None]]),
+    "list_of_uint64": (
+        pa.list_(pa.uint64()),
+        [[LARGEST], [None]],
+        "array<decimal(20,0)>",
+        [[Decimal(LARGEST)], [None]],
+    ),
     "list_of_lists": (pa.list_(pa.list_(pa.string())), [[["x"], None], [[]]], "array<array<string>>", None),
     "struct": (
         pa.struct([("b", pa.time64("us")), ("a", pa.struct([("u", pa.uint64()), ("n", pa.null())]))]),
@@ -166,7 +173,7 @@ def test_types_without_a_place_are_refused(spark: SparkSession, tmp_path: Path, 
     """The error names the column and says what to store instead; no task runs."""
     expression, advice = REFUSED[name]
     with pytest.raises(SchemaError, match=f"'v1': .*{advice}") as caught:
-        write_dataset(spark.sql(f"SELECT 1 AS x, {expression} AS v1"), "d", tmp_path)  # noqa: S608
+        write_dataset(spark.sql(f"SELECT 1 AS x, {expression} AS v1"), "d", tmp_path)
     assert caught.value.columns == ("v1",)
     assert not list(tmp_path.iterdir())
 
@@ -175,7 +182,7 @@ def test_all_refused_columns_are_named_at_once(spark: SparkSession, tmp_path: Pa
     """One error lists every column that cannot be stored."""
     columns = ", ".join(f"{expression} AS {name}" for name, (expression, _) in REFUSED.items())
     with pytest.raises(SchemaError) as caught:
-        write_dataset(spark.sql(f"SELECT 1 AS x, {columns}"), "d", tmp_path)  # noqa: S608
+        write_dataset(spark.sql(f"SELECT 1 AS x, {columns}"), "d", tmp_path)
     assert caught.value.columns == tuple(REFUSED)
 
 
@@ -227,3 +234,46 @@ def test_spark_reads_exact_types_itself(to_spark: dict[str, DataFrame]) -> None:
     """The two frames of this module are what they claim to be."""
     assert is_native(to_spark["native"])
     assert not is_native(to_spark["tasks"])
+
+
+SHOWN = {
+    "UTC": ("2024-07-01 12:00:00", "2024-07-01 12:00:00"),
+    "Europe/Berlin": ("2024-07-01 14:00:00", "2024-07-01 12:00:00"),
+    "America/New_York": ("2024-07-01 08:00:00", "2024-07-01 12:00:00"),
+}
+
+
+@pytest.mark.parametrize("where", [None, "x == 0"], ids=["native", "tasks"])
+@pytest.mark.parametrize("zone", SHOWN)
+def test_the_session_zone_only_shows_instants(
+    spark: SparkSession, tmp_path: Path, zone: str, where: str | None
+) -> None:
+    """An instant is shown in the session's zone and stays the same; a zone-free timestamp is shown as it is."""
+    noon = datetime(2024, 7, 1, 12)
+    rows = pa.table({"x": [0], "t": pa.array([noon.replace(tzinfo=UTC)], pa.timestamp("ns", "UTC")), "n": [noon]})
+    dataset = write_dataset(rows, "d", tmp_path)
+    with setting(spark, ZONE, zone):
+        frame = dataset.scan(where=where).to_spark(spark)
+        assert is_native(frame) == (where is None)
+        assert tuple(frame.selectExpr("string(t)", "string(n)").first()) == SHOWN[zone]
+        assert frame.where("t = TIMESTAMP'2024-07-01 12:00:00Z'").count() == 1
+
+
+@pytest.mark.parametrize("where", ["p == 1", "x < 0"], ids=["no file", "no row"])
+def test_empty_results_have_their_types(spark: SparkSession, tmp_path: Path, where: str) -> None:
+    """Where nothing is found, columns and types are as promised."""
+    rows = all_types().append_column("p", pa.array([0, 0, 0]))
+    frame = write_dataset(rows, "d", tmp_path, partition_on="p").scan(where=where).to_spark(spark)
+    expected = {name: kind for name, (_, _, kind, _) in OUTGOING.items()}
+    assert spark_types(frame) == expected | {"x": "bigint", "p": "bigint"}
+    assert frame.toArrow().num_rows == 0
+
+
+@pytest.mark.parametrize("kind", [pa.decimal256(50, 2), pa.decimal128(5, -2)], ids=str)
+def test_types_that_spark_lacks_are_named(spark: SparkSession, tmp_path: Path, kind: pa.DataType) -> None:
+    """A column that only Arrow can hold is an error that names it; without it the rest can be read."""
+    dataset = write_dataset(pa.table({"x": [1], "v1": pa.array([Decimal(100)], kind)}), "d", tmp_path)
+    with pytest.raises(SchemaError, match=r"'v1': Spark has no type") as caught:
+        dataset.scan().to_spark(spark)
+    assert caught.value.columns == ("v1",)
+    assert dataset.scan("x").to_spark(spark).collect() == [(1,)]

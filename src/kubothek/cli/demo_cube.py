@@ -146,7 +146,7 @@ def fog_by_airline(spark: SparkSession, store: str) -> list[Any]:
 def fog_by_airline_by_hand(spark: SparkSession, store: str) -> list[Any]:
     """Return the same from the same files, joined by hand."""
     names = ("flights", "weather", "delays", "airlines")
-    frames = {name: spark.read.parquet(f"{store}/{CUBE.dataset_uuid(name)}/table") for name in names}
+    frames: dict[str, Any] = {name: spark.read.parquet(f"{store}/{CUBE.dataset_uuid(name)}/table") for name in names}
     return spark.sql(_BY_AIRLINE, rows=spark.sql(_BY_HAND, **frames)).collect()
 
 

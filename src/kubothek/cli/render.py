@@ -5,7 +5,7 @@ Everything fits into 80 columns as far as names allow. Colours repeat what the t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rich import box
@@ -20,13 +20,13 @@ _BLOCKS = 12
 
 
 def explanation_tree(explanation: Explanation) -> Tree:
-    """Return an explanation as a tree: a branch per dataset, below it the rules that drop files of it."""
+    """Return an explanation as a tree: a branch per dataset, below it what is special about its files."""
     tree = Tree(_question(explanation), guide_style="dim")
     names = max((len(source.name) for source in explanation.sources), default=0)
     for source in explanation.sources:
         branch = tree.add(_source(source, names))
-        for rule, count in source.dropped.items():
-            branch.add(Text(f"{count} dropped {RULES.get(rule, rule)}", style="dim"))
+        for remark in _remarks(source):
+            branch.add(Text(remark, style="dim"))
     return tree
 
 
@@ -53,11 +53,17 @@ def _source(source: SourceExplanation, width: int) -> Text:
         f"  {files}  ",
         (size.rjust(9), "cyan"),
     )
-    if source.reads > source.files:
-        text.append(f"  read {source.reads} times", "dim")
-    if source.overlaid:
-        text.append(f"  {plural(source.overlaid, 'unit')} overlaid", "dim")
+    text.rstrip()
     return text
+
+
+def _remarks(source: SourceExplanation) -> Iterator[str]:
+    for rule, count in source.dropped.items():
+        yield f"{plural(count, 'file')} dropped {RULES.get(rule, rule)}"
+    if source.reads > source.files:
+        yield f"read {source.reads} times, as several units need the same files"
+    if source.overlaid:
+        yield f"{plural(source.overlaid, 'unit')} overlaid: versions of cells are resolved"
 
 
 def share_bar(part: int, whole: int) -> Text:
@@ -78,10 +84,10 @@ def length_bar(value: float, longest: float, width: int = 30) -> Text:
     return Text("━" * max(1, round(width * value / longest)) if longest else "", style="green")
 
 
-def rows_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str = "") -> Table:
+def rows_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
     """Return rows as a table; numbers stand right, nulls are dashes."""
     body = [list(row) for row in rows]
-    table = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", title_style="bold", pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD)
     for position, name in enumerate(columns):
         numeric = all(isinstance(row[position], (int, float, type(None))) for row in body)
         table.add_column(name, justify="right" if numeric and body else "left")

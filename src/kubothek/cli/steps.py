@@ -18,7 +18,7 @@ from rich.text import Text
 from kubothek.cli.render import duration
 from kubothek.spark.progress import StageTasks
 
-TITLE_WIDTH = 30
+TITLE_WIDTH = 34
 _LINE_EVERY_SECONDS = 5.0
 
 
@@ -72,13 +72,13 @@ class Steps:
 
     @contextmanager
     def _shown(self, title: str) -> Iterator[Progress | None]:
-        if not self._console.is_terminal:
+        if not self._console.file.isatty():
             yield None
             return
         columns = (
             SpinnerColumn(finished_text=" "),
             TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
+            BarColumn(bar_width=16),
             TextColumn("[dim]{task.fields[counts]}"),
             TimeElapsedColumn(),
         )
@@ -90,5 +90,5 @@ class Steps:
 def _finished(step: Step) -> Text:
     seconds = duration(step.seconds).rjust(8)
     return Text.assemble(
-        ("✓ ", "green"), step.title.ljust(TITLE_WIDTH), " ", (step.outcome.ljust(37), "dim"), (seconds, "cyan")
+        ("✓ ", "green"), step.title.ljust(TITLE_WIDTH), " ", (step.outcome.ljust(33), "dim"), (seconds, "cyan")
     )

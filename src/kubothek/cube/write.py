@@ -10,22 +10,20 @@ from __future__ import annotations
 
 import uuid as uuids
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from contextlib import ExitStack
 from typing import Any
 
 import pyarrow as pa
 
-from kubothek.codec.keys import write_prefix
+from kubothek.cube.commit import CubeWrite, commit_writes
 from kubothek.cube.members import as_member, find_members
-from kubothek.dataset.commit import commit
 from kubothek.dataset.dataset import Dataset
 from kubothek.dataset.incoming import ArrowRows, Rows, SparkRows, parse_rows
 from kubothek.dataset.snapshot import Snapshot
 from kubothek.dataset.staging import Staged, Staging, discard_on_error, stage_rows
 from kubothek.dataset.write import incarnation, parse_metadata
-from kubothek.engine.spark import arrow_schema
-from kubothek.errors import CommitStateUnknownError, CubeNotFoundError, InvalidInputError, KubothekError
+from kubothek.engine.spark_types import arrow_schema
+from kubothek.errors import CommitStateUnknownError, CubeNotFoundError, InvalidInputError
 from kubothek.model.cube import Cube
 from kubothek.model.header import SINGLE_TABLE
 from kubothek.model.schema import merge_schemas, normalise_schema
@@ -36,18 +34,6 @@ from kubothek.plan.cube_metadata import cube_from_metadata, cube_metadata
 from kubothek.plan.layout import Layout, parse_layout
 from kubothek.store.interface import Store
 from kubothek.store.open import StoreLike, open_store
-
-
-@dataclass(frozen=True, slots=True)
-class _Write:
-    """One dataset of a cube on its way: its rows, and the commit that will make them visible."""
-
-    dataset_id: str
-    rows: Rows
-    layout: Layout
-    base: Snapshot | None
-    expected: pa.Schema | None
-    change: ChangeSet
 
 
 def build_cube(
@@ -236,7 +222,7 @@ def _write(
             )
         staged = {write.dataset_id: _stage(write, spec, store) for write in writes}
         _refuse_empty(staged, spec)
-        committed = _commit(writes, staged, spec, store)
+        committed = commit_writes(writes, staged, spec, store)
     return {dataset_id: Dataset(committed[dataset_id]) for dataset_id in sorted(committed)}
 
 
@@ -282,7 +268,7 @@ def _prepare(
     metadata: Mapping[str, Mapping[str, Any]] | None,
     partition_on: Any,
     overwrite: bool,
-) -> list[_Write]:
+) -> list[CubeWrite]:
     """Check the call as a whole and return its writes, the seed's last."""
     if not rows:
         raise InvalidInputError(f"There is no data for cube {cube.uuid_prefix!r}.")
@@ -313,7 +299,7 @@ def _prepare(
             overwrite=mode != "append" and base is not None,
         )
         expected = stored.schemas[SINGLE_TABLE] if stored else None
-        writes.append(_Write(dataset_id, rows[dataset_id][0], own, base, expected, change))
+        writes.append(CubeWrite(dataset_id, rows[dataset_id][0], own, base, expected, change))
     return writes
 
 
@@ -334,7 +320,7 @@ def _metadata(metadata: Mapping[str, Mapping[str, Any]] | None, datasets: Iterab
     return {dataset_id: parse_metadata(entries) for dataset_id, entries in parsed.items()}
 
 
-def _stage(write: _Write, cube: Cube, store: Store) -> Staged:
+def _stage(write: CubeWrite, cube: Cube, store: Store) -> Staged:
     staging = Staging(
         store=store,
         uuid=cube.dataset_uuid(write.dataset_id),
@@ -356,38 +342,3 @@ def _refuse_empty(staged: Mapping[str, Staged], cube: Cube) -> None:
             "no rows; nothing was committed.",
             datasets=tuple(empty),
         )
-
-
-def _commit(writes: Sequence[_Write], staged: Mapping[str, Staged], cube: Cube, store: Store) -> dict[str, Snapshot]:
-    """Commit one dataset after the other; when one fails, take back those before it."""
-    committed: dict[str, Snapshot] = {}
-    try:
-        for write in writes:
-            done = staged[write.dataset_id]
-            change = replace(
-                write.change,
-                added=done.partitions,
-                tables={SINGLE_TABLE: done.schema},
-                unique_write=write_prefix(write.change.write_id),
-            )
-            committed[write.dataset_id] = commit(store, cube.dataset_uuid(write.dataset_id), change, write.base)
-    except BaseException:
-        for write in writes:
-            if write.dataset_id in committed:
-                _take_back(write, staged[write.dataset_id], committed[write.dataset_id], store)
-        raise
-    return committed
-
-
-def _take_back(write: _Write, staged: Staged, now: Snapshot, store: Store) -> None:
-    """Undo a commit of this call: restore what it replaced, or remove the labels that it added."""
-    labels = tuple(part.label for part in staged.partitions)
-    replaced = write.base is not None and write.change.overwrite and write.base.header.state is not None
-    change = ChangeSet(
-        write_id=uuids.uuid4().hex,
-        operation=f"undo {write.change.operation}",
-        remove_labels=() if replaced else labels,
-        restore=write.base.header if replaced and write.base else None,
-    )
-    with suppress(KubothekError):  # the cause matters more; what is left is consistent, and can be written again
-        commit(store, now.uuid, change, now)

@@ -20,6 +20,7 @@ from kubothek.dataset.incoming import ArrowRows, Rows, SparkRows
 from kubothek.engine import spark as on_spark
 from kubothek.engine.join import sort_rows
 from kubothek.engine.local import map_in_threads
+from kubothek.engine.spark_types import arrow_schema
 from kubothek.engine.writing import (
     BUCKET,
     WriteTask,
@@ -107,7 +108,7 @@ def stage_rows(rows: Rows, staging: Staging) -> Staged:
 
 def _stage_spark(rows: SparkRows, staging: Staging) -> Staged:
     layout, store = staging.layout, staging.store
-    task = staging.task(on_spark.arrow_schema(rows.frame.schema))
+    task = staging.task(arrow_schema(rows.frame.schema))
     partitions = on_spark.write_rows(
         rows.frame,
         store,

@@ -39,7 +39,9 @@ class LazyRows:
 
     def to_arrow(self) -> pa.Table:
         """Read the rows as an Arrow table."""
-        tables = local.read_units(self._store, self._plan)
+        tables = list(local.read_units(self._store, self._plan))
+        if not self.schema.names:  # concatenation would forget how many rows there are
+            return pa.table({"rows": pa.nulls(sum(table.num_rows for table in tables))}).select([])
         return pa.concat_tables([self.schema.empty_table(), *tables])
 
     def to_pandas(self) -> pd.DataFrame:

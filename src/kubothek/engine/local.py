@@ -6,6 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, islice
 from typing import TypeVar
 
 import pyarrow as pa
@@ -26,10 +27,15 @@ def map_in_threads(task: Callable[[In], Out], inputs: Iterable[In], threads: int
     At most twice as many results as threads are ahead of the consumer, so that memory stays bounded.
     """
     count = threads or os.cpu_count() or 1
+    waiting = iter(inputs)
+    first = list(islice(waiting, 2))
+    if len(first) < 2:  # a thread costs more than most single tasks
+        yield from map(task, first)
+        return
     with ThreadPoolExecutor(count) as pool:
         running: deque[Future[Out]] = deque()
         try:
-            for one in inputs:
+            for one in chain(first, waiting):
                 running.append(pool.submit(task, one))
                 if len(running) >= 2 * count:
                     yield running.popleft().result()

@@ -1,27 +1,9 @@
-"""Runs read and write tasks on Spark, and says which Spark type stands for which type of record.
+"""Runs read and write tasks on Spark.
 
 A read plan is cut into a few tasks per core (a Python task costs about 25 ms whatever it does); each row of a small
 ``spark.range`` is one task, and ``mapInArrow`` runs it, so nothing is shuffled and nothing passes the driver. A write
 is sorted by Spark (it spills) and streamed through the write task; what comes back is one descriptor per file.
-
-============================  ========================  ==========================================
-type of record                Spark type                between Spark and the task
-============================  ========================  ==========================================
-int64                         BIGINT
-uint64                        DECIMAL(20, 0)            cast, as Spark has no unsigned integers
-double, bool                  DOUBLE, BOOLEAN
-string, binary                STRING, BINARY            dictionaries become plain values
-date32                        DATE
-timestamp[us]                 TIMESTAMP_NTZ
-timestamp[us, UTC]            TIMESTAMP                 the instant; the session zone only shows it
-time64[us]                    STRING                    ``HH:MM:SS.ffffff``, as mapInArrow has no times
-decimal128(p, s)              DECIMAL(p, s)
-null                          VOID
-list<T>, struct<...>          ARRAY<T>, STRUCT<...>     the same rules inside
-============================  ========================  ==========================================
-
-Towards the format, BYTE, SHORT and INT widen to int64, FLOAT to double, CHAR and VARCHAR to string, TIME to
-time64[us]. Maps, intervals, variants and user-defined types have no place in it.
+:mod:`kubothek.engine.spark_types` says which Spark type stands for which type of record.
 
 This module can be imported without PySpark; the session always comes from the caller.
 """
@@ -29,14 +11,16 @@ This module can be imported without PySpark; the session always comes from the c
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from kubothek.engine.reading import UnitReader
+from kubothek.engine.spark_types import spark_schema, task_schema, to_wire
 from kubothek.engine.writing import BUCKET, WriteTask, check_cells, write_files
-from kubothek.errors import KubothekError, SchemaError
+from kubothek.errors import InvalidInputError, KubothekError
 from kubothek.model.read_plan import ReadPlan
 from kubothek.model.staged import StagedPartition
 from kubothek.plan.tasks import cut_plan, unit_bytes
@@ -44,12 +28,12 @@ from kubothek.store.interface import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import DataType, StructType
 
 ROWS_PER_BATCH = 131_072
 _TASKS_PER_CORE = 4
 _BYTES_PER_TASK = 256 * 2**20
 _ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_LOCAL = re.compile(r"local(?:\[[^,]*(?:,\s*([0-9]+)\s*)?\])?")
 _LISTING = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 
 Batches = Iterator[pa.RecordBatch]
@@ -93,7 +77,9 @@ def read_files(spark: SparkSession, root: str, paths: Sequence[str], schema: pa.
     before = spark.conf.get(_LISTING, None)
     spark.conf.set(_LISTING, str(max(len(paths) + 1, 32)))
     try:
-        frame = spark.read.schema(spark_schema(schema)).option("basePath", root).parquet(*paths)
+        reader = spark.read.schema(spark_schema(schema)).option("basePath", root)
+        # Old days are what they say, whatever calendar the session takes other files to be in.
+        frame = reader.option("datetimeRebaseMode", "CORRECTED").parquet(*paths)
     finally:
         _restore(spark, _LISTING, before)
     return frame.select(*map(_quoted, schema.names))
@@ -118,21 +104,23 @@ def write_rows(
     """
     from pyspark.sql import functions as sql
 
-    rows = frame.select(*map(_quoted, task.schema.names))
-    cut_at = [*task.partition_on]
+    rows, short = _short_named(frame, task.schema.names)
+    cut_at = [short[name] for name in task.partition_on]
     if shuffle:
         if bucket_by and num_buckets:
-            bucket = sql.pmod(sql.hash(*map(_quoted, bucket_by)), sql.lit(num_buckets))
+            bucket = sql.pmod(sql.hash(*(short[name] for name in bucket_by)), sql.lit(num_buckets))
             rows = rows.withColumn(BUCKET, bucket.cast("bigint"))
             cut_at.append(BUCKET)
-        rows = rows.repartition(*map(_quoted, cut_at)) if cut_at else rows.repartition(1)
+        rows = rows.repartition(*cut_at) if cut_at else rows.repartition(1)
     if cut_at or sort_by:
-        rows = rows.sortWithinPartitions(*map(_quoted, [*cut_at, *sort_by]))
-    place = pickle.dumps(store)
+        rows = rows.sortWithinPartitions(*cut_at, *(short[name] for name in sort_by))
+    names = [*task.schema.names, *rows.columns[len(task.schema.names) :]]
+    place, attempts = pickle.dumps(store), _attempts(frame.sparkSession)
 
     def run(batches: Batches) -> Batches:
         _one_thread()
-        return _descriptors(write_files(pickle.loads(place), task, batches))  # noqa: S301
+        named = (batch.rename_columns(names) for batch in batches)
+        return _descriptors(write_files(pickle.loads(place), task, named), attempts)  # noqa: S301
 
     spark = frame.sparkSession
     before = spark.conf.get(_ARROW_ROWS, None)
@@ -155,7 +143,7 @@ def check_partitions(
     """
     if not groups:
         return
-    place = pickle.dumps(store)
+    place, attempts = pickle.dumps(store), _attempts(spark)
     payloads = [pickle.dumps(group) for group in groups]
 
     def check(number: int) -> Iterator[StagedPartition]:
@@ -165,18 +153,46 @@ def check_partitions(
     def run(numbers: Batches) -> Batches:
         _one_thread()
         for number in _numbers(numbers):
-            yield from _descriptors(check(number))
+            yield from _descriptors(check(number), attempts)
 
     tasks = min(len(payloads), _TASKS_PER_CORE * _cores(spark))
     _collect(spark.range(0, len(payloads), 1, tasks).mapInArrow(run, "descriptor binary"))
 
 
-def _descriptors(staged: Iterable[StagedPartition]) -> Batches:
-    """Yield what was staged as rows of one binary column; an error of ours becomes a row too, to keep its type."""
+def _short_named(frame: DataFrame, names: Sequence[str]) -> tuple[DataFrame, dict[str, str]]:
+    """Choose columns, name them by their position, and return the new names by the old.
+
+    Not every name can be said in every expression (``mapInArrow`` itself stumbles over backticks and over names that
+    differ only in case). Text loses its collation, under which what is written as different would sort as equal.
+    """
+    from pyspark.sql import functions as sql
+
+    short = {name: f"c{number}" for number, name in enumerate(frame.columns)}
+    kinds = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
+    columns = [
+        sql.collate(short[name], "UTF8_BINARY").alias(short[name])
+        if kinds[name].startswith("string collate")
+        else sql.col(short[name])
+        for name in names
+    ]
+    return frame.toDF(*short.values()).select(*columns), short
+
+
+def _descriptors(staged: Iterable[StagedPartition], attempts: int) -> Batches:
+    """Yield what was staged as rows of one binary column; an error of ours becomes a row too, to keep its type.
+
+    What another attempt may mend, such as an answer of the storage, is raised as long as Spark will make one.
+    """
+    from pyspark import TaskContext
+
     found: list[bytes] = []
     try:
         found.extend(map(pickle.dumps, staged))
     except KubothekError as error:
+        context = TaskContext.get()
+        last = context is None or context.attemptNumber() + 1 >= attempts
+        if not last and not isinstance(error, InvalidInputError):
+            raise
         found.append(pickle.dumps(error))
     yield pa.RecordBatch.from_arrays([pa.array(found, pa.binary())], names=["descriptor"])
 
@@ -207,6 +223,14 @@ def _cores(spark: SparkSession) -> int:
     return int(spark.sparkContext.defaultParallelism)
 
 
+def _attempts(spark: SparkSession) -> int:
+    """Return how often Spark runs a failing task before it gives up."""
+    master = str(spark.conf.get("spark.master", ""))
+    if local := _LOCAL.fullmatch(master):
+        return int(local[1] or 1)
+    return int(spark.conf.get("spark.task.maxFailures", None) or 4)
+
+
 def _restore(spark: SparkSession, name: str, before: str | None) -> None:
     if before is None:
         spark.conf.unset(name)
@@ -216,131 +240,3 @@ def _restore(spark: SparkSession, name: str, before: str | None) -> None:
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
-
-
-def spark_schema(schema: pa.Schema) -> StructType:
-    """Return the Spark schema that stands for a schema of record."""
-    from pyspark.sql.types import StructField, StructType
-
-    return StructType([StructField(field.name, spark_type(field.type), True) for field in schema])
-
-
-def spark_type(kind: pa.DataType) -> DataType:
-    """Return the Spark type that stands for a type of record."""
-    from pyspark.sql import types as sql
-
-    flat: dict[pa.DataType, DataType] = {
-        pa.int64(): sql.LongType(),
-        pa.uint64(): sql.DecimalType(20, 0),
-        pa.float64(): sql.DoubleType(),
-        pa.bool_(): sql.BooleanType(),
-        pa.string(): sql.StringType(),
-        pa.binary(): sql.BinaryType(),
-        pa.date32(): sql.DateType(),
-        pa.timestamp("us"): sql.TimestampNTZType(),
-        pa.timestamp("us", "UTC"): sql.TimestampType(),
-        pa.time64("us"): sql.StringType(),
-        pa.null(): sql.NullType(),
-    }
-    if kind in flat:
-        return flat[kind]
-    if pa.types.is_dictionary(kind):
-        return spark_type(kind.value_type)
-    if pa.types.is_decimal128(kind):
-        return sql.DecimalType(kind.precision, kind.scale)
-    if pa.types.is_list(kind):
-        return sql.ArrayType(spark_type(kind.value_type), True)
-    if pa.types.is_struct(kind):
-        return sql.StructType([sql.StructField(field.name, spark_type(field.type), True) for field in kind])
-    raise SchemaError(f"Spark has no type for {kind}. Read it in-process, or leave the column out.")
-
-
-def task_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the Arrow schema in which a task gives columns to Spark."""
-    return pa.schema([pa.field(field.name, _task_type(field.type)) for field in schema])
-
-
-def _task_type(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_dictionary(kind):
-        return _task_type(kind.value_type)
-    if kind == pa.uint64():
-        return pa.decimal128(20, 0)
-    if pa.types.is_time(kind):
-        return pa.string()
-    if pa.types.is_list(kind):
-        return pa.list_(_task_type(kind.value_type))
-    if pa.types.is_struct(kind):
-        return pa.struct([pa.field(field.name, _task_type(field.type)) for field in kind])
-    return kind
-
-
-def to_wire(table: pa.Table, wire: pa.Schema) -> pa.Table:
-    """Cast rows to the Arrow types in which Spark takes them, column by column."""
-    if table.schema.equals(wire):
-        return table
-    return pa.Table.from_arrays(
-        [column.cast(field.type) for column, field in zip(table.columns, wire, strict=True)], schema=wire
-    )
-
-
-def arrow_schema(schema: StructType) -> pa.Schema:
-    """Return the Arrow types that stand for a Spark schema, not yet normalised.
-
-    Raises
-    ------
-    SchemaError
-        Columns have types that the format cannot hold; all of them are named.
-    """
-    fields, problems = [], {}
-    for field in schema.fields:
-        try:
-            fields.append(pa.field(field.name, _arrow_type(field.dataType)))
-        except SchemaError as error:
-            problems[field.name] = str(error)
-    if problems:
-        told = "\n".join(f"- {name!r}: {problem}" for name, problem in problems.items())
-        raise SchemaError(f"These columns of the DataFrame cannot be stored:\n{told}", columns=tuple(problems))
-    return pa.schema(fields)
-
-
-def _arrow_type(kind: DataType) -> pa.DataType:
-    from pyspark.sql import types as sql
-
-    if isinstance(kind, sql.DecimalType):
-        return pa.decimal128(kind.precision, kind.scale)
-    if isinstance(kind, sql.ArrayType):
-        return pa.list_(_arrow_type(kind.elementType))
-    if isinstance(kind, sql.StructType):
-        return pa.struct([pa.field(field.name, _arrow_type(field.dataType)) for field in kind.fields])
-    flat: dict[str, pa.DataType] = {
-        "tinyint": pa.int8(),
-        "smallint": pa.int16(),
-        "int": pa.int32(),
-        "bigint": pa.int64(),
-        "float": pa.float32(),
-        "double": pa.float64(),
-        "boolean": pa.bool_(),
-        "binary": pa.binary(),
-        "date": pa.date32(),
-        "timestamp": pa.timestamp("us", "UTC"),
-        "timestamp_ntz": pa.timestamp("us"),
-        "void": pa.null(),
-    }
-    name = kind.simpleString()
-    if name in flat:
-        return flat[name]
-    if name.startswith(("string", "char", "varchar")):
-        return pa.string()
-    if name.startswith("time("):
-        return pa.time64("us")
-    advice = next((advice for begin, advice in _ADVICE.items() if name.startswith(begin)), "store its parts")
-    raise SchemaError(f"the format has no type for Spark's {name}; {advice}")
-
-
-_ADVICE = {
-    "map": "store map_entries(column), an array of structs",
-    "interval": "store it as a number with the unit in the column's name",
-    "variant": "store to_json(column)",
-    "geo": "store st_asbinary(column)",
-    "udt": "store its parts as columns or as a struct",
-}

@@ -130,7 +130,7 @@ def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
 def _refuse_nulls(column: pa.ChunkedArray, name: str, task: WriteTask) -> None:
     nulls = column.null_count
     what = "null"
-    if not nulls and pa.types.is_floating(column.type) and name in task.partition_on:
+    if not nulls and pa.types.is_floating(column.type) and name in (*task.partition_on, *task.unique):
         nulls, what = pc.sum(pc.is_nan(column)).as_py() or 0, "NaN"
     if nulls:
         kind = "partition" if name in task.partition_on else "dimension" if name in task.unique else "required"
@@ -274,7 +274,13 @@ def check_cells(store: Store, task: WriteTask, staged: Sequence[StagedPartition]
     DuplicateCellsError
         Some do.
     """
-    names = list(task.unique)
+    # In dimensions that are partition columns too these files agree; the files do not hold them.
+    names = [name for name in task.unique if name not in task.partition_on]
+    if not names:
+        count = sum(one.rows for one in staged)
+        if count > 1:
+            raise_duplicates(task, pa.table({"file": [one.label for one in staged[:5]]}), count - 1)
+        return
     parts = []
     for one in staged:
         key = one.files[task.table]

@@ -6,12 +6,16 @@ that Spark reads from the path as they are. Each condition below names a case in
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kubothek.model.read_plan import PARTITION_PREFIX, ReadInput
 
 _GLOB = r"[*?\[\]{}\\,]"
+_PLAIN_NAME = re.compile("[A-Za-z][A-Za-z0-9_]*")
+_SPARKS_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def spark_reads_exactly(source: ReadInput, files: pa.Table, record: pa.Schema, root: str) -> bool:
@@ -24,12 +28,13 @@ def spark_reads_exactly(source: ReadInput, files: pa.Table, record: pa.Schema, r
         and data  # without a data column Spark would count rows of partition columns only
         and all(_is_exact(field.type) for field in data)
         and not pc.match_substring_regex(pa.array([root]), _GLOB)[0].as_py()
+        and all(_PLAIN_NAME.fullmatch(name) for name in source.partition_keys)  # Spark decodes names byte by byte
         and all(_is_plain(files.column(PARTITION_PREFIX + name)) for name in source.partition_keys)
     )
 
 
 def _is_exact(kind: pa.DataType) -> bool:
-    """Types that Spark reads from our files as :mod:`kubothek.engine.spark` would give them."""
+    """Types that Spark reads from our files as :mod:`kubothek.engine.spark_types` says."""
     if pa.types.is_list(kind):
         return _is_exact(kind.value_type)
     if pa.types.is_struct(kind):
@@ -45,5 +50,6 @@ def _is_plain(values: pa.ChunkedArray) -> bool:
         return True
     if not pa.types.is_string(kind):
         return False
-    plain = pc.match_substring_regex(pc.unique(values), r"^[A-Za-z0-9._-]+$")
-    return bool(pc.all(plain).as_py() is not False)
+    texts = pc.unique(values)
+    plain = pc.match_substring_regex(texts, r"^[A-Za-z0-9._-]+$")
+    return bool(pc.all(plain).as_py() is not False and not pc.is_in(pa.scalar(_SPARKS_NULL), texts).as_py())

@@ -96,13 +96,12 @@ def session_settings(
     settings = {
         "spark.master": master,
         "spark.driver.memory": memory or f"{max(_GIB, memory_of_machine() // 4) // 2**20}m",
-        "spark.log.level": "ERROR",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
     if "SPARK_CONF_DIR" not in os.environ:
-        # Without a configuration of its own, log4j announces that it has none before the level is read.
+        # Sets the level. The setting spark.log.level does too, but announces it, as log4j does without a configuration.
         settings["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
     if _is_local(master):
         settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = _LOOPBACK

@@ -1,0 +1,49 @@
+"""Steps are told where nobody watches: in a file or a log."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from kubothek.cli import steps as module
+from kubothek.cli.steps import Steps
+from kubothek.spark.progress import StageTasks
+
+
+def log() -> tuple[io.StringIO, Steps]:
+    """Return steps that are shown in a file."""
+    file = io.StringIO()
+    return file, Steps(Console(file=file, width=80))
+
+
+def test_a_step_is_a_line_when_it_is_done() -> None:
+    """The line has the title, the outcome and the time; the step is kept for later."""
+    file, steps = log()
+    with steps.step("write") as step:
+        step.outcome = "3 rows"
+    assert file.getvalue().split() == ["✓", "write", "3", "rows", "0", "ms"]
+    assert [(done.title, done.outcome) for done in steps.done] == [("write", "3 rows")]
+
+
+def test_a_step_that_fails_is_not_done() -> None:
+    """No line says that it was."""
+    file, steps = log()
+    with pytest.raises(ValueError, match="broken"), steps.step("write"):
+        raise ValueError("broken")
+    assert (file.getvalue(), steps.done) == ("", [])
+
+
+def test_progress_is_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a log the tasks of a long step are told, and those of a short one are not."""
+    file, steps = log()
+    with steps.step("short"):
+        steps.report(StageTasks(1, 1, 4))
+    monkeypatch.setattr(module, "_LINE_EVERY_SECONDS", -1.0)
+    with steps.step("long"):
+        steps.report(StageTasks(done=3, running=1, total=4))
+    steps.report(StageTasks(4, 0, 4))  # between two steps
+    assert [line.split(" done")[0].strip() for line in file.getvalue().splitlines() if "…" in line] == [
+        "… long: 3 of 4 tasks"
+    ]
