@@ -5,14 +5,20 @@ UV_VERSION := 0.13.8
 PY := $(VENV)/bin/python
 UV := $(VENV)/bin/python -m uv
 READY := $(VENV)/.installed
+# Where Plateau runs, which wants other versions of what we use.
+INTEROP := .interop-venv
+INTEROP_READY := $(INTEROP)/.installed
+COMPILE := $(UV) pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+	--custom-compile-command "make lock" --upgrade --quiet
 # Needs a JVM; everything else is tested without one.
 SPARK := tests/spark src/kubothek/spark src/kubothek/engine/spark.py
-SPARK_FOUND := $(wildcard $(SPARK))
+# The corpus of Kartothek's answers, and other software that reads what we wrote.
+OTHERS := tests/oracle tests/interop
 # Options for the command behind the word: make demo ARGS="--help", make unit ARGS="-k prune".
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test unit spark-test lint types format bench lock clean
+.PHONY: help install demo test unit others-test spark-test lint types format bench lock clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | sort \
@@ -23,13 +29,16 @@ install: $(READY)  ## Make the environment in .venv (needs Python 3.11 or newer,
 demo: $(READY)  ## See it work: a cube of flights, written and queried on Spark
 	$(VENV)/bin/kubothek demo $(ARGS)
 
-test: unit spark-test  ## Run all tests
+test: unit others-test spark-test  ## Run all tests
 
 unit: $(READY)  ## Run the tests and examples that need no JVM
-	$(PY) -m pytest tests src $(SPARK:%=--ignore=%) --numprocesses=auto $(ARGS)
+	$(PY) -m pytest tests src $(SPARK:%=--ignore=%) $(OTHERS:%=--ignore=%) --numprocesses=auto $(ARGS)
+
+others-test: $(READY) $(INTEROP_READY)  ## Run the corpus of Kartothek's answers, and let Plateau read what we write
+	$(PY) -m pytest $(OTHERS) --numprocesses=auto $(ARGS)
 
 spark-test: $(READY)  ## Run the tests and examples that need Spark
-	$(PY) -m pytest $(SPARK_FOUND) $(ARGS)
+	$(PY) -m pytest $(SPARK) $(ARGS)
 
 lint: $(READY)  ## Check style and formatting
 	$(VENV)/bin/ruff check
@@ -45,12 +54,11 @@ format: $(READY)  ## Format the code and mend what can be mended
 bench: $(READY)  ## Measure against the alternatives, side by side
 	$(PY) -m benchmarks $(ARGS)
 
-lock: $(READY)  ## Write requirements.lock anew from pyproject.toml (docs/decisions/0001-lock-file.md)
-	$(UV) pip compile pyproject.toml --all-extras --group dev --group lock --universal --python-version 3.11 \
-		--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
-		--upgrade --quiet --output-file requirements.lock $(ARGS)
-	@if grep -nE '://|^-|(^|[^a-z])/[a-z]+/' requirements.lock; then \
-		echo "requirements.lock names a registry or a path of this machine (above)" >&2; exit 1; fi
+lock: $(READY)  ## Write the lock files anew from what they lock (docs/decisions/0001-lock-file.md)
+	$(COMPILE) pyproject.toml --all-extras --group dev --group lock --output-file requirements.lock $(ARGS)
+	$(COMPILE) tests/interop/requirements.in --output-file requirements-interop.lock $(ARGS)
+	@if grep -nE '://|^-|(^|[^a-z])/[a-z]+/' requirements.lock requirements-interop.lock; then \
+		echo "a lock names a registry or a path of this machine (above)" >&2; exit 1; fi
 
 clean:  ## Remove what the commands left behind, except the environment
 	rm -rf build dist .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse metastore_db derby.log
@@ -75,4 +83,9 @@ $(READY): requirements.lock pyproject.toml | $(PY)
 		$(PY) -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION); }
 	$(UV) pip install --quiet --python $(PY) --require-hashes --build-constraints requirements.lock -r requirements.lock
 	$(UV) pip install --quiet --python $(PY) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(INTEROP_READY): requirements-interop.lock | $(READY)
+	$(UV) venv --quiet --allow-existing --python $(PY) $(INTEROP)
+	$(UV) pip sync --quiet --python $(INTEROP)/bin/python --require-hashes requirements-interop.lock
 	@touch $@

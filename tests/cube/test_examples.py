@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import kubothek as kb
-from kubothek import C
 
 PRODUCTS = kb.Cube("products", ["P"], ["PART"], seed_dataset="db_data")
 PLACES = kb.Cube("places", ["P", "L"], ["PART"], seed_dataset="db_data")
@@ -69,7 +68,7 @@ def test_first_example_one_dimension() -> None:
             4 0.03
             6 0.01""",
     )
-    query = kb.query_cube(PRODUCTS, store, where=(C("OK") == True) & (C("SCHED") == True), columns="PRED")  # noqa: E712
+    query = kb.query_cube(PRODUCTS, store, where="OK == true & SCHED == true", columns="PRED")
     # 2 is not OK, 3 is not scheduled, 4 is not in the seed, 6 is not in the schedule, and 5 has no prediction.
     assert query.to_arrow().to_pydict() == {"P": [1, 5], "PART": [0, 0], "PRED": [0.23, None]}
     roles = {source.name: source.role for source in query.explain().sources}
@@ -98,7 +97,7 @@ def test_second_example_a_coarser_dataset() -> None:
             2 1 0.13
             2 2 0.13""",
     )
-    query = kb.query_cube(PLACES, store, where='OK == "true" & SCHED == "true"'.replace('"', ""), columns="PRED")
+    query = kb.query_cube(PLACES, store, where="OK == true & SCHED == true", columns="PRED")
     assert query.to_arrow().to_pylist() == [{"L": 1, "P": 1, "PART": 0, "PRED": 0.23}]
 
 
@@ -116,7 +115,7 @@ def test_third_example_projection() -> None:
             1 10.2
             2 1.34""",
     )
-    query = kb.query_cube(PLACES, store, where=C("SCHED") == True, dimension_columns="P", columns="AVG")  # noqa: E712
+    query = kb.query_cube(PLACES, store, where="SCHED == true", dimension_columns="P", columns="AVG")
     assert query.to_arrow().to_pylist() == [{"AVG": 10.2, "P": 1, "PART": 0}]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid as uuids
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -34,13 +35,19 @@ def columns(rows: dict[str, Any]) -> pa.Table:
     return pa.table(rows)
 
 
-def build(**more: Any) -> str:
+def build() -> str:
     """Write a cube of a seed, a dataset of its cells, one that is coarser, and one that is not partitioned."""
     store = f"memory://{uuids.uuid4().hex}"
-    data = {"seed": SEED, "fine": FINE, "coarse": COARSE, "global": GLOBAL, **more}
+    data = {"seed": SEED, "fine": FINE, "coarse": COARSE, "global": GLOBAL}
     tables = {name: columns(rows) for name, rows in data.items()}
     kb.build_cube(tables, CUBE, store, partition_on={"global": []})
     return store
+
+
+@cache
+def shared() -> str:
+    """Return the store of a cube to which nobody writes."""
+    return build()
 
 
 def ask(store: Any, **arguments: Any) -> dict[str, list[Any]]:
@@ -57,7 +64,7 @@ def places(store: Any, **arguments: Any) -> list[tuple[int, ...]]:
 
 def test_all_columns_of_all_datasets() -> None:
     """Columns come sorted by name, rows by dimension, then partition columns, with nulls where a partner lacks."""
-    assert kb.query_cube(CUBE, build()).to_arrow().to_pydict() == {
+    assert kb.query_cube(CUBE, shared()).to_arrow().to_pydict() == {
         "i1": ["a", "b", "a", None],
         "i2": [None, None, 2, 1],
         "p": [0, 1, 0, 0],
@@ -93,13 +100,13 @@ CONDITIONS: dict[str, tuple[kb.Condition, list[tuple[int, int, int]]]] = {
 def test_condition(name: str) -> None:
     """A condition says which cells stay, whether or not its columns are in the result."""
     where, expected = CONDITIONS[name]
-    store = build()
+    store = shared()
     assert places(store, where=where) == places(store, where=where, columns=[]) == expected
 
 
 def test_no_columns() -> None:
     """Without payload the cells are left, and datasets that add nothing are not read."""
-    query = kb.query_cube(CUBE, build(), columns=[])
+    query = kb.query_cube(CUBE, shared(), columns=[])
     assert query.schema.names == ["p", "x", "y"]
     assert query.to_arrow().num_rows == 4
     assert {s.name for s in query.explain().sources if s.role == "unread"} == {"fine", "coarse", "global"}
@@ -107,15 +114,17 @@ def test_no_columns() -> None:
 
 def test_empty_result_keeps_its_schema() -> None:
     """No rows still have columns and types, in every form."""
-    query = kb.query_cube(CUBE, build(), where=C("x") == 9)
-    assert query.to_arrow().schema == query.schema == kb.query_cube(CUBE, build(), where=C("v1") > 99).to_arrow().schema
+    query = kb.query_cube(CUBE, shared(), where=C("x") == 9)
+    assert (
+        query.to_arrow().schema == query.schema == kb.query_cube(CUBE, shared(), where=C("v1") > 99).to_arrow().schema
+    )
     assert (list(query.groups()), sum(batch.num_rows for batch in query.batches())) == ([], 0)
     assert list(query.to_pandas().columns) == query.to_polars().columns == query.schema.names
 
 
 def test_types_survive_the_left_join() -> None:
     """A missing partner makes nulls, not other types."""
-    schema = kb.query_cube(CUBE, build()).to_arrow().schema
+    schema = kb.query_cube(CUBE, shared()).to_arrow().schema
     assert [schema.field(name).type for name in ("i2", "v3")] == [pa.int64(), pa.bool_()]
 
 
@@ -144,19 +153,19 @@ def test_versions_in_other_partitions_are_other_cells() -> None:
 
 def test_projection_is_per_partition() -> None:
     """Cells that coincide without a dimension are one row in each physical partition."""
-    query = kb.query_cube(CUBE, build(), dimension_columns="x", columns="v3")
+    query = kb.query_cube(CUBE, shared(), dimension_columns="x", columns="v3")
     assert query.to_arrow().to_pydict() == {"p": [0, 1, 0], "v3": [None, False, True], "x": [0, 0, 1]}
 
 
 def test_conditions_on_a_projected_dimension() -> None:
     """A dimension may decide before it is projected away."""
-    found = kb.query_cube(CUBE, build(), dimension_columns=["x"], columns=[], where=C("y") == 1)
+    found = kb.query_cube(CUBE, shared(), dimension_columns=["x"], columns=[], where=C("y") == 1)
     assert found.to_arrow().to_pydict() == {"p": [0], "x": [1]}
 
 
 def test_dimensions_say_how_rows_are_sorted() -> None:
     """The order of `dimension_columns` is the order of sorting."""
-    found = kb.query_cube(CUBE, build(), dimension_columns=["y", "x"], columns=[]).to_arrow()
+    found = kb.query_cube(CUBE, shared(), dimension_columns=["y", "x"], columns=[]).to_arrow()
     assert list(zip(*(found[name].to_pylist() for name in "yxp"), strict=True)) == [
         (0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 1, 0),
     ]  # fmt: skip
@@ -176,14 +185,14 @@ GROUPS: dict[str, tuple[Any, list[tuple[tuple[Any, ...], list[int]]]]] = {
 def test_groups(name: str) -> None:
     """Groups come in the order of their values, with sorted rows; their concatenation is the whole."""
     by, expected = GROUPS[name]
-    query = kb.query_cube(CUBE, build(), partition_by=by)
+    query = kb.query_cube(CUBE, shared(), partition_by=by)
     assert [(key, table["v1"].to_pylist()) for key, table in query.groups()] == expected
     assert query.to_arrow()["v1"].to_pylist() == [value for _, values in expected for value in values]
 
 
 def test_ways_to_read_agree() -> None:
     """Batches, Polars, pandas and the Arrow stream give the same rows."""
-    query = kb.query_cube(CUBE, build(), where=C("x") == 1, columns=["v1", "v2"])
+    query = kb.query_cube(CUBE, shared(), where=C("x") == 1, columns=["v1", "v2"])
     rows = query.to_arrow()
     assert pa.Table.from_batches(query.batches()).to_pylist() == rows.to_pylist()
     assert query.to_polars().to_dicts() == pa.table(query).to_pylist() == rows.to_pylist()
@@ -192,7 +201,7 @@ def test_ways_to_read_agree() -> None:
 
 def test_datasets_that_are_not_named_do_not_matter() -> None:
     """Only the chosen datasets give columns."""
-    store = build()
+    store = shared()
     assert kb.query_cube(CUBE, store, datasets="seed").schema.names == ["i1", "p", "v1", "x", "y"]
     assert "v3" in kb.query_cube(CUBE, store, datasets=["coarse", "seed"]).schema.names
 
@@ -207,7 +216,7 @@ def test_a_query_is_pinned() -> None:
 
 def test_planning_takes_two_requests() -> None:
     """A query without indexed conditions lists the headers once and fetches them at once; data is not touched."""
-    store = CountingStore(build())
+    store = CountingStore(shared())
     query = kb.query_cube("c", store, where=C("p") == 1, columns="v1")
     assert dict(store.calls) == {"list_level": 1, "get_many": 1}
     assert (query.explain().files, query.cube) == (1, CUBE)
@@ -235,13 +244,13 @@ def test_refused_queries(name: str) -> None:
     """A query that does not fit the cube says what does not."""
     arguments, error, told = REFUSED[name]
     with pytest.raises(error, match=told):
-        kb.query_cube(CUBE, build(), **arguments)
+        kb.query_cube(CUBE, shared(), **arguments)
 
 
 def test_all_problems_are_reported_at_once() -> None:
     """A query with several faults names each of them."""
     with pytest.raises(InvalidInputError, match=r"(?s)zz.*v1") as caught:
-        kb.query_cube(CUBE, build(), columns="zz", where=C("v1") == "ten", partition_by="v2")
+        kb.query_cube(CUBE, shared(), columns="zz", where=C("v1") == "ten", partition_by="v2")
     assert len(caught.value.problems) == 3
 
 
@@ -254,5 +263,5 @@ def test_no_cube() -> None:
 
 def test_everything_is_the_condition_without_one() -> None:
     """No condition, an empty text and the condition that everything matches are one."""
-    store = build()
+    store = shared()
     assert places(store) == places(store, where=EVERYTHING) == places(store, where="")

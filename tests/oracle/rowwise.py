@@ -45,7 +45,7 @@ def _holds(row: Mapping[str, Any], column: str, op: str, tagged: Mapping[str, An
     """Say whether one literal holds: null equals null alone, and has no place in any order."""
     value, literal = row[column], decode(tagged)
     if op in ("==", "!="):
-        return (value == literal) == (op == "==")
+        return bool(value == literal) == (op == "==")
     if op == "in":
         return value in literal
     return value is not None and _ORDERING[op](value, literal)

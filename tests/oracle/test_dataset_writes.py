@@ -10,7 +10,7 @@ import pytest
 from tests.oracle.corpus_values import case_set, contents, decode, names_with
 from tests.oracle.facts import facts, facts_of_dataset_cases
 from tests.oracle.reads import ask_read, compare_read
-from tests.oracle.verdicts import Case, complaints, judge
+from tests.oracle.verdicts import Case, asked_again, complaints, judge
 from tests.oracle.writes import DATASET_WRITES, can_write, compare_shape, empty_store, label_shape, step_cases
 
 import kubothek as kb
@@ -38,8 +38,8 @@ def test_rewritten_datasets(corpus: Path, name: str) -> None:
         compare_shape,
     )
     dataset = kb.open_dataset(uuid, store)
-    verdicts += judge("reread", name, given.cases["read_cases"], ask_read(dataset), compare_read(given))
-    verdicts += judge("reindexed", name, given.cases["index_cases"], _ask_index(dataset), _compare_labels)
+    verdicts += judge("reread", name, asked_again(given.cases["read_cases"]), ask_read(dataset), compare_read(given))
+    verdicts += judge("reindexed", name, asked_again(given.cases["index_cases"]), _ask_index(dataset), _compare_labels)
     assert complaints(verdicts) == ""
     assert facts(dataset) == facts_of_dataset_cases(given.cases)
 

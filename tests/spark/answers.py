@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -68,7 +69,14 @@ def shuffled_bytes(spark: SparkSession) -> int:
     return sum(executors.apply(number).totalShuffleWrite() for number in range(executors.size()))
 
 
-def data_files(folder: Path) -> list[Path]:
-    """Every data file below a folder, referred to or not, and what was to become one."""
-    found = [path for path in folder.rglob("*") if path.is_file() and path.name != "_common_metadata"]
-    return [path for path in found if path.suffix == ".parquet" or "_kubothek" in path.parts]
+def left_behind(folder: Path, seconds: float = 10) -> list[Path]:
+    """Return every data file below a folder, and what was to become one, once workers that were stopped have ended."""
+    give_up = time.monotonic() + seconds
+    while (found := _data_files(folder)) and time.monotonic() < give_up:
+        time.sleep(0.1)
+    return found
+
+
+def _data_files(folder: Path) -> list[Path]:
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != "_common_metadata"]
+    return [path for path in files if path.suffix == ".parquet" or "_kubothek" in path.parts]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from tests.spark.answers import data_files, physical_plan, rows, shuffled_bytes, spark_rows, spark_types
+from tests.spark.answers import left_behind, physical_plan, rows, shuffled_bytes, spark_rows, spark_types
 
 from kubothek import C, Cube, append_to_cube, build_cube, discover_cube, extend_cube, query_cube
 from kubothek.errors import CubeNotFoundError, DuplicateCellsError, NullValueError
@@ -101,7 +101,7 @@ QUERIES: dict[str, dict[str, Any]] = {
     "coarse": {"where": C("v3") > 1},
     "two datasets": {"where": (C("v2") != "x") & (C("v3") < 5)},
     "either of two": {"where": (C("v2") == "00") | (C("v3") == 9)},
-    "fewer dimensions": {"dimension_columns": ["x"], "columns": ["v1", "v3"]},
+    "fewer dimensions": {"dimension_columns": ["x"], "columns": ["v3"]},
     "regrouped": {"partition_by": ["i1"], "where": C("i1") != 2},
 }
 
@@ -198,9 +198,8 @@ def test_types_survive_the_join(spark: SparkSession, tmp_path: Path) -> None:
     more = pa.table({"x": [noon], "p": ["a/b"], "u": pa.array([2**64 - 1], pa.uint64()), "t": [time(1)], "n": nested})
     build_cube({"seed": data.append_column("v1", pa.array([1, 2])), "more": more}, cube, tmp_path)
     frame = query_cube(cube, tmp_path).to_spark(spark)
-    assert spark_types(frame) == {
-        "n": "array<struct<b:bigint>>", "p": "string", "t": "string", "u": "decimal(20,0)", "v1": "bigint", "x": "timestamp",
-    }  # fmt: skip
+    kinds = {"n": "array<struct<b:bigint>>", "p": "string", "t": "string", "u": "decimal(20,0)", "v1": "bigint"}
+    assert spark_types(frame) == kinds | {"x": "timestamp"}
     assert spark_rows(frame) == [
         (None, "a/b", None, None, 2, noon.replace(hour=13)),
         ([{"b": 1}], "a/b", "01:00:00.000000", Decimal(2**64 - 1), 1, noon),
@@ -240,7 +239,7 @@ def test_cells_given_twice_are_refused(
     assert {row["x"] for row in caught.value.examples} <= set(range(10))
     with pytest.raises(CubeNotFoundError):
         discover_cube("c", tmp_path)
-    assert not data_files(tmp_path)
+    assert not left_behind(tmp_path)
 
 
 @pytest.mark.parametrize("shuffle", [True, False], ids=["shuffle", "as is"])
@@ -268,7 +267,7 @@ def test_nulls_in_keys_are_refused(spark: SparkSession, tmp_path: Path, column: 
     with pytest.raises(NullValueError, match=repr(column)) as caught:
         build_cube(frame, CUBE, tmp_path, shuffle=shuffle)
     assert caught.value.column == column
-    assert not data_files(tmp_path)
+    assert not left_behind(tmp_path)
 
 
 def _null_at(number: int, column: str) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.spark.answers import data_files, rows, setting, spark_rows
+from tests.spark.answers import left_behind, rows, setting, spark_rows
 from tests.spark.flaky import FlakyStore
 
 from kubothek import Dataset, Store, open_dataset, update_dataset, write_dataset
@@ -277,13 +277,13 @@ def test_a_failing_input_leaves_nothing(spark: SparkSession, tmp_path: Path, set
     """Where a step before the write fails half-way, no dataset and no data file is left, and settings are as before."""
     name = "spark.sql.execution.arrow.maxRecordsPerBatch"
     with setting(spark, name, "70000"):
-        steps = numbers(spark, 400_000, 2).drop("i1", "v1").mapInArrow(failing_after(1), "x long, p long")
+        steps = numbers(spark, 200_000, 1).drop("i1", "v1").mapInArrow(failing_after(1), "x long, p long")
         with pytest.raises(Exception, match="the next batch has bad rows"):
             write_dataset(steps, "d", tmp_path, **settings)
         assert spark.conf.get(name) == "70000"
     with pytest.raises(DatasetNotFoundError):
         open_dataset("d", tmp_path)
-    assert not data_files(tmp_path)
+    assert not left_behind(tmp_path)
 
 
 def test_nulls_in_a_partition_column_are_refused(spark: SparkSession, tmp_path: Path) -> None:
@@ -292,7 +292,7 @@ def test_nulls_in_a_partition_column_are_refused(spark: SparkSession, tmp_path: 
     with pytest.raises(NullValueError, match="'p'") as caught:
         write_dataset(frame, "d", tmp_path, partition_on="p")
     assert caught.value.column == "p"
-    assert not data_files(tmp_path)
+    assert not left_behind(tmp_path)
 
 
 @pytest.mark.parametrize("error", [OSError, StoreError], ids=lambda kind: kind.__name__)
@@ -311,7 +311,7 @@ def test_a_store_that_stays_broken_is_a_typed_error(spark: SparkSession, tmp_pat
     with pytest.raises(StoreError, match="refused"):
         write_dataset(numbers(spark, tasks=1), "d", store, partition_on="p")
     assert (tmp_path / "2").exists()
-    assert not data_files(tmp_path / "store")
+    assert not left_behind(tmp_path / "store")
 
 
 def test_a_store_in_memory_is_refused(spark: SparkSession) -> None:

@@ -150,7 +150,7 @@ def _query(console: Console, steps: Steps, spark: SparkSession, store: str) -> N
     console.print(explanation_tree(demo_cube.flights_in_fog(store).explain()))
     top = sorted(rows, key=lambda row: row.FLIGHTS, reverse=True)[:8]
     console.print(rows_table(("airline", "flights", "delay, min", "before, min", "cancelled, %"), top))
-    console.print("  [dim]before: mean delay at the airport in the three hours before, from the computed table[/]\n")
+    console.print("  [dim]before: mean delay at the airport in the three hours before (table delays)[/]\n")
     with steps.step("compare with joins by hand") as step:
         result = demo_cube.race(
             lambda: demo_cube.fog_by_airline(spark, store), lambda: demo_cube.fog_by_airline_by_hand(spark, store)

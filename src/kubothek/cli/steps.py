@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from kubothek.cli.render import duration
+from kubothek.cli.render import duration, plural
 from kubothek.spark.progress import StageTasks
 
 TITLE_WIDTH = 34
@@ -63,12 +63,12 @@ class Steps:
         if step is None:
             return
         if bar is not None:
-            counts = f"{tasks.done} of {tasks.total} tasks" if tasks.total else ""
+            counts = f"{tasks.done} of {plural(tasks.total, 'task')}" if tasks.total else ""
             bar.update(bar.task_ids[0], completed=tasks.done, total=tasks.total or None, counts=counts)
         elif tasks.total and time.perf_counter() - self._last_line > _LINE_EVERY_SECONDS:
             self._last_line = time.perf_counter()
             seconds = duration(self._last_line - self._begin)
-            self._console.print(f"  … {step.title}: {tasks.done} of {tasks.total} tasks done after {seconds}")
+            self._console.print(f"  … {step.title}: {tasks.done} of {plural(tasks.total, 'task')} done after {seconds}")
 
     @contextmanager
     def _shown(self, title: str) -> Iterator[Progress | None]:

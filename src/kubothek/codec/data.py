@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kubothek.errors import CorruptDatasetError
+from kubothek.errors import CorruptDatasetError, KubothekError
 from kubothek.model.condition import EVERYTHING, Condition
 from kubothek.plan.match import match_rows
 from kubothek.plan.statistics import ColumnStatistics, keep_by_statistics
@@ -28,10 +28,15 @@ from kubothek.plan.statistics import ColumnStatistics, keep_by_statistics
 
 @contextmanager
 def corrupt_file(key: str) -> Iterator[None]:
-    """Turn Arrow's errors about a file into :class:`~kubothek.errors.CorruptDatasetError` that names it."""
+    """Turn Arrow's errors about a file into :class:`~kubothek.errors.CorruptDatasetError` that names it.
+
+    Pages that end too soon or do not unpack are an ``OSError`` without a number; those of the system have one.
+    """
     try:
         yield
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowKeyError) as error:
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowKeyError, OSError) as error:
+        if isinstance(error, KubothekError) or getattr(error, "errno", None) is not None:
+            raise
         raise CorruptDatasetError(f"Cannot read the data file {key!r}: {error}", key=key) from error
 
 

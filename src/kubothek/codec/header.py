@@ -171,6 +171,11 @@ def encode_header(header: Header) -> bytes:
     return compress(msgspec.msgpack.encode(_entries(header, _to_plain, partitions_to_mapping)))
 
 
+def check_metadata(metadata: Mapping[str, Any]) -> None:
+    """Raise ``InvalidInputError`` unless user metadata can be written as JSON."""
+    _to_json(metadata)
+
+
 def _entries(
     header: Header, write: Callable[[Any], Any], write_partitions: Callable[[pa.Table, tuple[str, ...]], Any]
 ) -> dict[str, Any]:

@@ -67,8 +67,8 @@ def commit_writes(
         if stuck:
             names = ", ".join(repr(write.dataset_id) for write in stuck)
             raise CommitStateUnknownError(
-                f"'{stuck[0].change.operation}' of {cube.uuid_prefix!r} failed after {names} had been committed, and that "
-                f"could not be taken back. Look at these datasets before you repeat it. The cause: {error}",
+                f"'{stuck[0].change.operation}' of {cube.uuid_prefix!r} failed after {names} had been committed, and "
+                f"that could not be taken back. Look at these datasets before you repeat it. The cause: {error}",
                 write_id=stuck[0].change.write_id,
                 datasets=tuple(write.dataset_id for write in stuck),
             ) from error

@@ -3,7 +3,8 @@
 A cube has one header per dataset, so its commit is several swaps. All data is staged before the first of them, and the
 seed, which says which cells exist, comes last: until then readers see the cube as it was, or new enrichment columns of
 cells that exist. If a swap fails, the ones before it are taken back by commits that remove exactly what this call
-added. After a crash each dataset is consistent by itself, and running the call again completes it.
+added. After a crash each dataset is consistent by itself; building again completes the cube, and an extension is
+completed with ``overwrite=True``, as readers may have seen a part of it.
 """
 
 from __future__ import annotations
@@ -304,10 +305,18 @@ def _prepare(
 
 
 def _leftovers(cube: Cube, snapshots: Mapping[str, Snapshot], mode: Mode) -> set[str]:
-    """Datasets without any partition that a failed build or extension left behind; they may be written again."""
+    """Datasets that a build or extension which did not come to its end left behind; they may be written again.
+
+    These are enrichments that were taken back, and, as long as there is no seed, those that saw one commit only.
+    """
     if mode == "append" or (mode == "build" and cube.seed_dataset in snapshots):
         return set()
-    return {name for name, s in snapshots.items() if s.partitions.num_rows == 0 and name != cube.seed_dataset}
+    return {
+        name
+        for name, snapshot in snapshots.items()
+        if name != cube.seed_dataset
+        and (snapshot.partitions.num_rows == 0 or (mode == "build" and snapshot.version == 1))
+    }
 
 
 def _metadata(metadata: Mapping[str, Mapping[str, Any]] | None, datasets: Iterable[str]) -> dict[str, dict[str, Any]]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from kubothek.codec.header import check_metadata
 from kubothek.codec.keys import check_table, check_uuid, write_prefix
 from kubothek.dataset.commit import commit
 from kubothek.dataset.dataset import Dataset
@@ -325,4 +326,5 @@ def parse_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
         return {}
     if not isinstance(metadata, Mapping) or not all(isinstance(key, str) for key in metadata):
         raise InvalidInputError(f"metadata must map names to values, but is {metadata!r}.")
+    check_metadata(metadata)
     return dict(metadata)

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kubothek.codec.data import read_rows
+from kubothek.codec.data import corrupt_file, read_rows
 from kubothek.engine.join import key_codes, last_of_each, match_codes, take
 from kubothek.errors import ObjectNotFoundError, SnapshotExpiredError
 from kubothek.model.condition import EVERYTHING, Comparison, Condition, all_of, conjuncts
@@ -128,10 +128,15 @@ def open_parquet(store: Store, key: str, size: int | None) -> pq.ParquetFile:
     ------
     SnapshotExpiredError
         The file is gone.
+    CorruptDatasetError
+        It is no Parquet file.
     """
     path = store.local_path(key)
     try:
-        return pq.ParquetFile(path) if path is not None else pq.ParquetFile(store.open_file(key, size), pre_buffer=True)
+        with corrupt_file(key):
+            if path is not None:
+                return pq.ParquetFile(path)
+            return pq.ParquetFile(store.open_file(key, size), pre_buffer=True)
     except (FileNotFoundError, ObjectNotFoundError) as error:
         raise SnapshotExpiredError(
             f"The data file {key!r} is not in {store.url} any more: it was collected or deleted after this snapshot "

@@ -30,7 +30,7 @@ def _names(value: Any, attribute: str) -> tuple[str, ...]:
     return names
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Cube:
     """The specification of a cube; the data is in the store.
 
@@ -64,14 +64,29 @@ class Cube:
     uuid_prefix: str
     dimension_columns: tuple[str, ...]
     partition_columns: tuple[str, ...]
-    seed_dataset: str = "seed"
-    index_columns: tuple[str, ...] = ()
-    suppress_index_on: tuple[str, ...] = ()
+    seed_dataset: str
+    index_columns: tuple[str, ...]
+    suppress_index_on: tuple[str, ...]
 
-    def __post_init__(self) -> None:
-        """Parse the column lists and check them against each other."""
-        for attribute in ("dimension_columns", "partition_columns", "index_columns", "suppress_index_on"):
-            object.__setattr__(self, attribute, _names(getattr(self, attribute) or (), attribute))
+    def __init__(
+        self,
+        uuid_prefix: str,
+        dimension_columns: str | Iterable[str],
+        partition_columns: str | Iterable[str],
+        seed_dataset: str = "seed",
+        index_columns: str | Iterable[str] | None = (),
+        suppress_index_on: str | Iterable[str] | None = (),
+    ) -> None:
+        given = {
+            "dimension_columns": dimension_columns,
+            "partition_columns": partition_columns,
+            "index_columns": index_columns,
+            "suppress_index_on": suppress_index_on,
+        }
+        object.__setattr__(self, "uuid_prefix", uuid_prefix)
+        object.__setattr__(self, "seed_dataset", seed_dataset)
+        for attribute, names in given.items():
+            object.__setattr__(self, attribute, _names(() if names is None else names, attribute))
         for attribute in ("uuid_prefix", "seed_dataset"):
             check_name(getattr(self, attribute), attribute)
         for attribute in ("dimension_columns", "partition_columns"):

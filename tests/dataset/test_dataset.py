@@ -1,0 +1,115 @@
+"""What an opened dataset tells: partitions, indices, and that it does not change."""
+
+from __future__ import annotations
+
+import uuid as uuids
+from datetime import date
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import kubothek as kb
+from kubothek.errors import DatasetNotFoundError, IndexNotFoundError, PredicateTypeError
+from kubothek.testing.stores import CountingStore
+
+ROWS = pa.table({"p": [1, 2, 2], "i1": [date(2020, 1, 1), date(2020, 1, 2), None], "v1": [1, 2, 3]})
+
+
+def written(**given: Any) -> kb.Dataset:
+    """Write the rows, one file per partition, with an index."""
+    layout = {"partition_on": "p", "secondary_indices": "i1", **given}
+    return kb.write_dataset(ROWS, "u", f"memory://{uuids.uuid4().hex}", **layout)
+
+
+def test_partitions_by_label() -> None:
+    """Partitions are a mapping in the order of the header; each knows its files, rows and bytes."""
+    ds = written()
+    first, second = ds.partitions
+    assert (first[:4], second[:4], len(ds.partitions)) == ("p=1/", "p=2/", 2)
+    part = ds.partitions[second]
+    assert (part.label, part.rows, part.files) == (second, 2, {"table": f"u/table/{second}.parquet"})
+    assert part.bytes == ds.store.info(part.files["table"]).size
+    with pytest.raises(KeyError):
+        ds.partitions["p=3/x"]
+
+
+OPERATORS: dict[str, tuple[str, Any, list[int]]] = {
+    "equal": ("==", 2, [2]),
+    "different": ("!=", 2, [1]),
+    "less": ("<", 2, [1]),
+    "at most": ("<=", 2, [1, 2]),
+    "more": (">", 1.0, [2]),
+    "at least": (">=", 3, []),
+    "in": ("in", [1, 7], [1]),
+    "in nothing": ("in", [], []),
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_indices_answer(name: str) -> None:
+    """An index gives the labels of files with a matching value, for partition columns too."""
+    op, value, expected = OPERATORS[name]
+    ds = written()
+    places = {int(label[2]): label for label in ds.partitions}
+    assert ds.load_index("p").eval_operator(op, value) == {places[p] for p in expected}
+
+
+def test_indices_convert_literals() -> None:
+    """Values are compared as the column's type, or refused."""
+    index = written().load_index("i1")
+    assert len(index.eval_operator("==", "2020-01-01")) == len(index) - 1 == 1
+    with pytest.raises(PredicateTypeError):
+        index.eval_operator("==", 1)
+
+
+def test_indices_by_column() -> None:
+    """All indices are there by column, loaded when looked at; others are not found."""
+    ds = written()
+    assert (list(ds.indices), len(ds.indices), list(ds.load_all_indices())) == (["p", "i1"], 2, ["p", "i1"])
+    assert ds.indices["i1"].table.column_names == ["i1", "partition"]
+    assert "v1" not in ds.indices
+    with pytest.raises(IndexNotFoundError, match="it has i1"):
+        ds.load_index("v1")
+
+
+def test_a_dataset_does_not_change() -> None:
+    """Later commits are seen by opening again."""
+    ds = written()
+    kb.update_dataset(ROWS, "u", ds.store, delete_scope=[{"p": 1}], metadata={"m": 1})
+    assert (len(ds.partitions), ds.version, "m" in ds.metadata) == (2, 1, False)
+    assert ds.scan("v1").to_arrow()["v1"].to_pylist() == [1, 2, 3]
+    assert len(ds.load_index("p").eval_operator("==", 1)) == 1
+    assert kb.open_dataset("u", ds.store).version == 2
+
+
+def test_metadata_cannot_be_set() -> None:
+    """What is shown is not what is stored, so it cannot be changed by mistake."""
+    with pytest.raises(TypeError):
+        written().metadata["m"] = 1  # type: ignore[index]
+
+
+def test_opening_is_one_request() -> None:
+    """A dataset of ours is opened by one round trip, whatever it holds."""
+    store = CountingStore(written().store)
+    kb.open_dataset("u", store).schema.field("v1")
+    assert dict(store.calls) == {"get_many": 1}
+
+
+def test_a_dataset_that_is_not_there() -> None:
+    """A name that is missing is not found, and similar ones are suggested."""
+    ds = written()
+    with pytest.raises(DatasetNotFoundError, match="Did you mean 'u'"):
+        kb.open_dataset("uu", ds.store)
+    with pytest.raises(KeyError):
+        kb.open_dataset("other", ds.store)
+
+
+def test_representations() -> None:
+    """Datasets, partitions, indices and scans show the facts one asks for first."""
+    ds = written()
+    assert repr(ds).startswith("<Dataset u: 2 partitions, ")
+    assert repr(ds).endswith("partitioned by p, indices on i1>")
+    assert (repr(ds.partitions), repr(ds.load_index("i1"))) == ("<2 partitions>", "<Index on i1: 2 values>")
+    assert repr(ds.scan(where="p == 1")) == str(ds.scan(where="p == 1").explain())
+    assert repr(ds.scan(where="p == 1")).startswith("dataset u: 1 unit, 3 columns\nwhere p == 1\n")

@@ -1,0 +1,105 @@
+"""Staging: what is invisible until a commit, and what an error takes away again."""
+
+from __future__ import annotations
+
+import uuid as uuids
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kubothek.dataset.incoming import ArrowRows
+from kubothek.dataset.snapshot import find_snapshot
+from kubothek.dataset.staging import Staged, Staging, discard_on_error, stage_rows
+from kubothek.errors import CommitStateUnknownError, DuplicateCellsError, StoreError
+from kubothek.plan.layout import Layout
+from kubothek.store.interface import Store
+from kubothek.store.open import open_store
+from kubothek.testing.stores import Fault, FaultyStore
+
+WRITE_ID = uuids.UUID(int=2**127 + 1).hex
+ROWS = pa.table({"p": [2, 1, 2], "x": [0, 0, 1]})
+
+
+def new_store() -> Store:
+    """Return an empty store."""
+    return open_store(f"memory://{uuids.uuid4().hex}")
+
+
+def keys(store: Store) -> list[str]:
+    """Return all keys."""
+    return [info.key for info in store.list()]
+
+
+def stage(store: Store, frames: Iterable[pa.Table], write_id: str = WRITE_ID, **layout: Any) -> Staged:
+    """Stage frames, partitioned by p."""
+    staging = Staging(store, "u", "table", write_id, "i", Layout(partition_on=("p",), **layout))
+    return stage_rows(ArrowRows(iter(frames)), staging)
+
+
+def stage_and_fail(store: Store, error: Exception) -> None:
+    """Stage the rows and fail afterwards, as a commit does."""
+    with discard_on_error(store, "u", "table", WRITE_ID, unless=CommitStateUnknownError):
+        stage(store, [ROWS])
+        raise error
+
+
+def test_staged_files_are_in_no_dataset() -> None:
+    """Staging puts files and no header; their names begin with the id of the write."""
+    store = new_store()
+    staged = stage(store, [ROWS])
+    assert find_snapshot("u", store) is None
+    assert sorted(part.files["table"] for part in staged.partitions) == keys(store)
+    assert {part.label.rpartition("/")[2][:12] for part in staged.partitions} == {WRITE_ID[:12]}
+    assert (sorted(part.rows for part in staged.partitions), staged.schema.names) == ([1, 2], ["p", "x"])
+
+
+def test_many_partitions_keep_their_order() -> None:
+    """A frame is written by several threads; its files come in the order of partition values."""
+    values = list(range(30))
+    staged = stage(new_store(), [pa.table({"p": values[::-1], "x": values})])
+    assert [part.label.partition("/")[0] for part in staged.partitions] == [f"p={p}" for p in values]
+
+
+@pytest.mark.parametrize("shuffle", [True, False], ids=["shuffled", "as it comes"])
+def test_cells_are_unique_in_the_whole_write(shuffle: bool) -> None:
+    """A cell that two frames hold is found, whichever way files are cut; another partition's is another cell."""
+    layout: dict[str, Any] = {"unique": ("x",), "sort_by": ("x",), "shuffle": shuffle}
+    assert len(stage(new_store(), [ROWS], **layout).partitions) == 2
+    with pytest.raises(DuplicateCellsError) as caught:
+        stage(new_store(), [ROWS, ROWS.slice(1, 1)], **layout)
+    assert [row["x"] for row in caught.value.examples] == [0]
+
+
+def test_an_error_takes_back_this_write_only() -> None:
+    """What another write has staged at the same time stays."""
+    store, other = new_store(), uuids.UUID(int=5).hex
+    stage(store, [ROWS], other)
+    before = keys(store)
+    store.put(f"_kubothek/u/i/staged/{WRITE_ID}/1.arrow", b"")
+    with pytest.raises(ValueError, match="broken"):
+        stage_and_fail(store, ValueError("broken"))
+    assert keys(store) == before
+
+
+def test_an_unknown_outcome_keeps_what_was_staged() -> None:
+    """Files that a commit may refer to are left alone."""
+    store = new_store()
+    with pytest.raises(CommitStateUnknownError):
+        stage_and_fail(store, CommitStateUnknownError("no answer"))
+    assert len(keys(store)) == 2
+
+
+def test_the_cause_is_told_even_if_nothing_can_be_taken_back() -> None:
+    """An error while tidying up does not hide what went wrong."""
+    broken = FaultyStore(new_store(), lambda call: Fault.REFUSE if call.verb == "delete" else None)
+    with pytest.raises(ValueError, match="broken"):
+        stage_and_fail(broken, ValueError("broken"))
+
+
+def test_a_store_that_fails_once() -> None:
+    """One file that cannot be written is an error of the whole write."""
+    broken = FaultyStore(new_store(), lambda call: Fault.FAIL if call.number == 2 else None)
+    with pytest.raises(StoreError):
+        stage(broken, [ROWS])

@@ -1,0 +1,94 @@
+"""What a scan reads, as a plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kubothek.errors import InvalidInputError, PredicateTypeError, UnknownColumnError
+from kubothek.model.condition import EVERYTHING, C, Comparison, Condition
+from kubothek.model.read_plan import files_schema
+from kubothek.plan.scan import ScanPlan, ScanQuestion, ask_scan, plan_scan
+
+RECORD = pa.schema([("p", pa.int64()), ("i1", pa.string()), ("v1", pa.float64())])
+FILES = pa.table(
+    {
+        "label": ["a", "b", "c"],
+        "key": ["u/table/a", "u/table/b", "u/table/c"],
+        "rows": [1, 2, None],
+        "bytes": [10, 20, None],
+        "partition/p": [1, 2, 2],
+    }
+)
+
+
+def ask(columns: list[str] | None = None, where: Condition = EVERYTHING) -> ScanQuestion:
+    """Ask for columns and rows of a dataset with an index on i1."""
+    return ask_scan(
+        RECORD, uuid="u", table="table", partition_keys=["p"], index_columns=["i1"], columns=columns, condition=where
+    )
+
+
+def plan(columns: list[str] | None = None, where: Condition = EVERYTHING, **hits: list[str]) -> ScanPlan:
+    """Plan a scan; ``hits`` gives the labels by column."""
+    question = ask(columns, where)
+    found = {leaf: pa.array(hits[leaf.column], pa.string()) for leaf in question.leaves}
+    return plan_scan(question, FILES, found)
+
+
+def test_each_file_is_a_unit() -> None:
+    """Without a condition all files are read, in the order of the header."""
+    found = plan().plan
+    assert found.files[0].schema == files_schema(RECORD.remove(1).remove(1))
+    assert found.files[0]["unit"].to_pylist() == found.units["unit"].to_pylist() == [0, 1, 2]
+    assert (found.schema, found.joins, found.order) == (RECORD, (), ())
+
+
+def test_columns_of_the_condition_are_read_too() -> None:
+    """The result has what was asked for; what the condition needs is read beside it."""
+    [source] = plan(["v1"], C("i1") == "x", i1=["a"]).plan.inputs
+    assert (source.schema.names, source.record.names, source.partition_keys) == (["v1"], ["v1", "i1"], ())
+
+
+@pytest.mark.parametrize(
+    ("where", "hits", "kept", "dropped"),
+    [
+        (C("p") == 2, {}, ["b", "c"], {"partition": ["a"]}),
+        (C("i1") == "x", {"i1": ["c"]}, ["c"], {"index": ["a", "b"]}),
+        ((C("i1") == "x") & (C("p") == 2), {"i1": ["a", "c"]}, ["c"], {"partition": ["a"], "index": ["b"]}),
+        (C("v1") > 0, {}, ["a", "b", "c"], {}),
+    ],
+    ids=["partition", "index", "both", "neither"],
+)
+def test_dropped_files_are_listed_by_rule(
+    where: Any, hits: Any, kept: list[str], dropped: dict[str, list[str]]
+) -> None:
+    """Each file is in the plan or under the rule that drops it, and units are numbered anew."""
+    found = plan(None, where, **hits)
+    assert found.plan.files[0]["label"].to_pylist() == kept
+    assert found.plan.units["unit"].to_pylist() == list(range(len(kept)))
+    assert {rule: t["label"].to_pylist() for rule, t in found.dropped.items() if t.num_rows} == dropped
+
+
+def test_what_to_ask_of_indices() -> None:
+    """Only what an index can decide is looked up, with literals of the column's type."""
+    question = ask(where=(C("i1") == "x") & (C("p") == 1) & C("i1").is_null())
+    assert question.leaves == (Comparison("i1", "==", pa.scalar("x")),)
+
+
+@pytest.mark.parametrize(
+    ("columns", "where", "error", "told"),
+    [
+        (["z1", "v1", "z2"], EVERYTHING, UnknownColumnError, "'z1', 'z2'; it has p, i1, v1"),
+        (["v1", "v1"], EVERYTHING, InvalidInputError, "v1 more than once"),
+        (None, C("z") == 1, UnknownColumnError, "z"),
+        (None, C("p") == "one", PredicateTypeError, "p"),
+    ],
+    ids=["columns", "twice", "condition", "type"],
+)
+def test_questions_that_do_not_fit(columns: Any, where: Any, error: type[Exception], told: str) -> None:
+    """Names and types are checked before a file is looked at."""
+    with pytest.raises(error, match=told):
+        ask(columns, where)

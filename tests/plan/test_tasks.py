@@ -1,0 +1,83 @@
+"""How a plan is cut into tasks: all units, in order, about equal in bytes, and small when sent."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubothek.model.condition import EVERYTHING
+from kubothek.model.read_plan import ReadInput, ReadPlan, files_schema
+from kubothek.plan.tasks import cut_plan, slice_plan, unit_bytes
+
+SCHEMA = pa.schema([("v1", pa.int64())])
+
+
+def plan(*inputs: Sequence[tuple[int, int | None]], units: int) -> ReadPlan:
+    """Return a plan of inputs, each given by the (unit, bytes) of its files."""
+    source = ReadInput("u", "u", "table", SCHEMA, SCHEMA, (), (), EVERYTHING, EVERYTHING)
+    rows = [
+        [{"unit": unit, "label": f"{i}-{n}", "key": "k", "rows": None, "bytes": size, "overlay": False}
+         for n, (unit, size) in enumerate(files)]
+        for i, files in enumerate(inputs)
+    ]  # fmt: skip
+    return ReadPlan(
+        subject="u",
+        inputs=(source,) * len(inputs),
+        files=tuple(pa.Table.from_pylist(files, files_schema(pa.schema([]))) for files in rows),
+        units=pa.table({"unit": pa.array(range(units), pa.int32())}),
+        joins=(),
+        after=EVERYTHING,
+        schema=SCHEMA,
+    )
+
+
+def test_bytes_of_units() -> None:
+    """A unit weighs what its files of all inputs do; a file of unknown size counts as a megabyte."""
+    assert unit_bytes(plan([(0, 5), (0, 6), (2, None)], [(1, 7), (2, 8)], units=3)).tolist() == [11, 7, 1_000_008]
+
+
+sizes = st.lists(st.lists(st.integers(0, 10**9), max_size=3), max_size=20)
+
+
+@given(sizes, st.integers(1, 6))
+def test_pieces_are_the_plan(units: list[list[int]], tasks: int) -> None:
+    """The pieces hold every unit and file once, in order, and are no more than asked for."""
+    whole = plan([(unit, size) for unit, files in enumerate(units) for size in files], units=len(units))
+    pieces = cut_plan(whole, tasks)
+    assert len(pieces) <= tasks
+    assert [n for piece in pieces for n in piece.units["unit"].to_pylist()] == list(range(len(units)))
+    assert [row for piece in pieces for row in piece.files[0].to_pylist()] == whole.files[0].to_pylist()
+    assert all(set(p.files[0]["unit"].to_pylist()) <= set(p.units["unit"].to_pylist()) for p in pieces)
+
+
+@given(sizes.filter(bool), st.integers(1, 6))
+def test_no_piece_is_much_too_large(units: list[list[int]], tasks: int) -> None:
+    """A piece weighs at most its share and one unit more."""
+    whole = plan([(unit, size) for unit, files in enumerate(units) for size in files], units=len(units))
+    weights = unit_bytes(whole) + 100_000
+    pieces = cut_plan(whole, tasks)
+    heaviest = max(int(weights[piece.units["unit"].to_numpy()].sum()) for piece in pieces)
+    assert heaviest <= weights.sum() / tasks + weights.max() + 1
+
+
+def test_a_shared_file_goes_to_each_piece() -> None:
+    """A file that serves several units is in the piece of each of them."""
+    pieces = cut_plan(plan([(0, 10**8), (1, 10**8)], [(0, 1), (1, 1)], units=2), 2)
+    assert [piece.files[1].num_rows for piece in pieces] == [1, 1]
+
+
+def test_pieces_are_small_when_sent() -> None:
+    """A pickled piece does not carry the rest of the plan."""
+    whole = plan([(unit, 1) for unit in range(5000)], units=5000)
+    assert len(pickle.dumps(slice_plan(whole, 10, 12))) < len(pickle.dumps(whole)) / 50
+
+
+def test_nothing_to_do() -> None:
+    """A plan without units needs no task."""
+    assert cut_plan(plan([], units=0), 4) == ()
+    assert np.array_equal(unit_bytes(plan([], units=0)), [])
