@@ -50,6 +50,8 @@ def test_types_are_widened_and_encodings_dropped(given: pa.DataType, expected: p
         pa.map_(pa.string(), pa.int64()),
         pa.dense_union([pa.field("a", pa.int8())]),
         pa.list_(pa.duration("s")),
+        pa.decimal128(5, -2),
+        pa.struct([]),
         pa.uuid(),
     ],
     ids=str,

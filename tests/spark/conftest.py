@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """Start Spark with two tasks at a time and stop it at the end; its zone is UTC, so that a test may set another."""
+    """Start Spark: two tasks at a time, each tried twice, in UTC, so that a test may set another zone."""
     config = {"spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": "4"}
     session = local_session("kubothek-tests", master="local[2,2]", memory="2g", config=config)
     yield session

@@ -110,8 +110,7 @@ def test_columns_come_in_the_order_asked_for(
     scan = dataset.scan(columns, where=where)
     frame = scan.to_spark(spark)
     assert frame.columns == columns
-    assert frame.count() == 60
-    assert rows(frame.toArrow()) == rows(scan.to_arrow())
+    assert sorted(map(tuple, frame.collect()), key=repr) == (rows(scan.to_arrow()) if columns else [()] * 60)
 
 
 PARTITION_TYPES: dict[str, tuple[pa.DataType, list[Any], bool]] = {
@@ -154,10 +153,9 @@ FOLDERS = ["a b", "a%20b", "ü", "p=7", "a+b", "#", "?", "*", "[a]", "{a,b}", "a
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_any_folder_can_be_the_store(spark: SparkSession, tmp_path: Path, folder: str) -> None:
     """Names that Spark would take for a pattern or a partition are just names."""
-    data = table(12)
-    write_dataset(data, "d", tmp_path / folder, partition_on=["p", "q"])
-    (tmp_path / "a").mkdir()
-    write_dataset(data, "d", tmp_path / "a", partition_on=["p", "q"])
+    data = table(4).select(["p", "x"])
+    write_dataset(data, "d", tmp_path / folder, partition_on="p")
+    write_dataset(table(6), "d", tmp_path / "a", partition_on="p")
     assert spark_rows(open_dataset("d", tmp_path / folder).scan().to_spark(spark)) == rows(data)
 
 

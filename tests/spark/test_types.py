@@ -269,11 +269,11 @@ def test_empty_results_have_their_types(spark: SparkSession, tmp_path: Path, whe
     assert frame.toArrow().num_rows == 0
 
 
-@pytest.mark.parametrize("kind", [pa.decimal256(50, 2), pa.decimal128(5, -2)], ids=str)
-def test_types_that_spark_lacks_are_named(spark: SparkSession, tmp_path: Path, kind: pa.DataType) -> None:
+def test_types_that_spark_lacks_are_named(spark: SparkSession, tmp_path: Path) -> None:
     """A column that only Arrow can hold is an error that names it; without it the rest can be read."""
-    dataset = write_dataset(pa.table({"x": [1], "v1": pa.array([Decimal(100)], kind)}), "d", tmp_path)
-    with pytest.raises(SchemaError, match=r"'v1': Spark has no type") as caught:
+    wide = pa.array([Decimal(100)], pa.decimal256(50, 2))
+    dataset = write_dataset(pa.table({"x": [1], "v1": wide}), "d", tmp_path)
+    with pytest.raises(SchemaError, match=r"'v1': Spark has no type for decimal256\(50, 2\)") as caught:
         dataset.scan().to_spark(spark)
     assert caught.value.columns == ("v1",)
     assert dataset.scan("x").to_spark(spark).collect() == [(1,)]

@@ -251,7 +251,11 @@ def test_input_is_evaluated_once(spark: SparkSession, tmp_path: Path, shuffle: b
             (made / f"{batch.num_rows}-{uuids.uuid4().hex}").touch()
             yield batch
 
-    frame = numbers(spark).mapInArrow(count, "x long, p long, i1 string, v1 double").selectExpr("p", "uuid() AS i1")
+    frame = (
+        numbers(spark, tasks=2)
+        .mapInArrow(count, "x long, p long, i1 string, v1 double")
+        .selectExpr("p", "uuid() AS i1")
+    )
     dataset = write_dataset(
         frame, "d", tmp_path / "store", partition_on="p", secondary_indices="i1", sort_by="i1", shuffle=shuffle
     )

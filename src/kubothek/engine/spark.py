@@ -1,19 +1,21 @@
 """Runs read and write tasks on Spark.
 
-A read plan is cut into a few tasks per core (a Python task costs about 25 ms whatever it does); each row of a small
-``spark.range`` is one task, and ``mapInArrow`` runs it, so nothing is shuffled and nothing passes the driver. A write
-is sorted by Spark (it spills) and streamed through the write task; what comes back is one descriptor per file.
-:mod:`kubothek.engine.spark_types` says which Spark type stands for which type of record.
+A read plan is cut into as few tasks per core as keep all cores busy, because a Python task costs about 25 ms whatever
+it does; each row of a small ``spark.range`` is one task, and ``mapInArrow`` runs it, so nothing is shuffled and nothing
+passes the driver. A write is sorted by Spark (it spills) and streamed through the write task; what comes back is one
+descriptor per file. :mod:`kubothek.engine.spark_types` says which Spark type stands for which type of record.
 
 This module can be imported without PySpark; the session always comes from the caller.
 """
 
 from __future__ import annotations
 
+import gc
 import pickle
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -27,11 +29,14 @@ from kubothek.plan.tasks import cut_plan, unit_bytes
 from kubothek.store.interface import Store
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import DataFrame, SparkSession
 
 ROWS_PER_BATCH = 131_072
 _TASKS_PER_CORE = 4
 _BYTES_PER_TASK = 256 * 2**20
+_BYTES_WORTH_A_TASK = 128 * 2**20
+"""Of files, columns that are not wanted included: their reading takes many times as long as a task's start."""
 _ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _LOCAL = re.compile(r"local(?:\[[^,]*(?:,\s*([0-9]+)\s*)?\])?")
 _LISTING = "spark.sql.sources.parallelPartitionDiscovery.threshold"
@@ -49,22 +54,46 @@ def read_units(spark: SparkSession, store: Store, plan: ReadPlan) -> DataFrame:
     """Return the rows of a plan as a lazy DataFrame; each unit is read by the task that needs it."""
     schema = spark_schema(plan.schema)
     wire = task_schema(plan.schema)
-    wanted = max(_TASKS_PER_CORE * _cores(spark), int(unit_bytes(plan).sum()) // _BYTES_PER_TASK)
+    wanted = count_tasks(int(unit_bytes(plan).sum()), _cores(spark))
     pieces = [pickle.dumps(piece) for piece in cut_plan(plan, wanted)]
     place = pickle.dumps(store)
 
     def run(numbers: Batches) -> Batches:
-        _one_thread()
+        _settle_worker()
         for number in _numbers(numbers):
             piece = pickle.loads(pieces[number])  # noqa: S301  made by this process's driver
             reader = UnitReader(pickle.loads(place), piece)  # noqa: S301
-            for position in range(piece.units.num_rows):
-                table = to_wire(reader.read(position), wire)
-                yield from table.combine_chunks().to_batches(max_chunksize=ROWS_PER_BATCH)
+            yield from in_batches(to_wire(reader.read(unit), wire) for unit in range(piece.units.num_rows))
 
     if not pieces:
         return spark.createDataFrame([], schema)
     return spark.range(0, len(pieces), 1, len(pieces)).mapInArrow(run, schema)
+
+
+def count_tasks(size: int, cores: int) -> int:
+    """Return in how many tasks to read files of this size: one to four per core, more only if they would get too large.
+
+    Several per core even out cores of different speed, which pays where their start is small beside the reading.
+    """
+    per_core = -(-size // (cores * _BYTES_WORTH_A_TASK))
+    return max(cores * min(max(per_core, 1), _TASKS_PER_CORE), size // _BYTES_PER_TASK)
+
+
+def in_batches(tables: Iterable[pa.Table]) -> Batches:
+    """Yield rows in batches of a size that is cheap to hand over; small tables are put together."""
+    waiting: list[pa.Table] = []
+    rows = 0
+    for table in tables:
+        if not table.num_columns:  # Arrow forgets the rows of such tables when it puts them together
+            yield from table.to_batches()
+            continue
+        waiting.append(table)
+        rows += table.num_rows
+        if rows >= ROWS_PER_BATCH // 2:
+            yield from pa.concat_tables(waiting).combine_chunks().to_batches(max_chunksize=ROWS_PER_BATCH)
+            waiting, rows = [], 0
+    if rows:
+        yield from pa.concat_tables(waiting).combine_chunks().to_batches(max_chunksize=ROWS_PER_BATCH)
 
 
 def read_files(spark: SparkSession, root: str, paths: Sequence[str], schema: pa.Schema) -> DataFrame:
@@ -118,7 +147,7 @@ def write_rows(
     place, attempts = pickle.dumps(store), _attempts(frame.sparkSession)
 
     def run(batches: Batches) -> Batches:
-        _one_thread()
+        _settle_worker()
         named = (batch.rename_columns(names) for batch in batches)
         return _descriptors(write_files(pickle.loads(place), task, named), attempts)  # noqa: S301
 
@@ -151,7 +180,7 @@ def check_partitions(
         yield from ()
 
     def run(numbers: Batches) -> Batches:
-        _one_thread()
+        _settle_worker()
         for number in _numbers(numbers):
             yield from _descriptors(check(number), attempts)
 
@@ -210,25 +239,34 @@ def _numbers(batches: Batches) -> Iterator[int]:
         yield from batch.column(0).to_pylist()
 
 
-def _one_thread() -> None:
-    """Give a task one Arrow thread: Spark runs a task per core already."""
+@cache
+def _settle_worker() -> None:
+    """Prepare a worker process once for all of its tasks.
+
+    Arrow gets one thread, because Spark runs a task per core already. What has been imported is taken out of the
+    garbage collector's sight: Spark has it look through everything after each task, which is most of a task's cost.
+    """
     pa.set_cpu_count(1)
+    gc.freeze()
 
 
 def _cores(spark: SparkSession) -> int:
     """Return how many tasks run at once; a Connect session cannot tell, so it is taken to be a small cluster."""
-    context: Callable[[], Any] | None = getattr(type(spark), "sparkContext", None)
-    if context is None or type(spark).__module__.startswith("pyspark.sql.connect"):
-        return 16
-    return int(spark.sparkContext.defaultParallelism)
+    context = _context(spark)
+    return 16 if context is None else int(context.defaultParallelism)
 
 
 def _attempts(spark: SparkSession) -> int:
     """Return how often Spark runs a failing task before it gives up."""
-    master = str(spark.conf.get("spark.master", ""))
-    if local := _LOCAL.fullmatch(master):
+    context = _context(spark)
+    if context is not None and (local := _LOCAL.fullmatch(context.master or "")):
         return int(local[1] or 1)
     return int(spark.conf.get("spark.task.maxFailures", None) or 4)
+
+
+def _context(spark: SparkSession) -> SparkContext | None:
+    """Return the context of a session; one of Connect has none."""
+    return None if type(spark).__module__.startswith("pyspark.sql.connect") else spark.sparkContext
 
 
 def _restore(spark: SparkSession, name: str, before: str | None) -> None:

@@ -39,7 +39,7 @@ def normalise_type(t: pa.DataType) -> pa.DataType:
         return normalise_type(t.value_type)
     if _is_list(t):
         return pa.list_(pa.field("item", normalise_type(t.value_type)))
-    if types.is_struct(t):
+    if types.is_struct(t) and t.num_fields:
         return pa.struct([pa.field(f.name, normalise_type(f.type)) for f in t])
     flat = _normalise_flat(t)
     if flat is None:
@@ -51,6 +51,8 @@ def _normalise_flat(t: pa.DataType) -> pa.DataType | None:
     if types.is_timestamp(t):
         return pa.timestamp("us", tz=None if t.tz is None else "UTC")
     if types.is_decimal(t):
+        if not 0 <= t.scale <= t.precision:
+            return None  # Parquet has no such decimals
         return t if types.is_decimal256(t) else pa.decimal128(t.precision, t.scale)
     for belongs, normalised in _FLAT:
         if belongs(t):
