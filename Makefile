@@ -12,8 +12,8 @@ COMPILE := $(UV) pip compile --universal --python-version 3.11 --generate-hashes
 	--custom-compile-command "make lock" --upgrade --quiet
 # Needs a JVM; everything else is tested without one.
 SPARK := tests/spark src/kubothek/spark src/kubothek/engine/spark.py
-# The corpus of Kartothek's answers, and other software that reads what we wrote.
-OTHERS := tests/oracle tests/interop
+# The corpus of Kartothek's answers, other software that reads what we wrote, and writers in processes of their own.
+OTHERS := tests/oracle tests/interop tests/processes
 # Options for the command behind the word: make demo ARGS="--help", make unit ARGS="-k prune".
 ARGS ?=
 
@@ -34,7 +34,7 @@ test: unit others-test spark-test  ## Run all tests
 unit: $(READY)  ## Run the tests and examples that need no JVM
 	$(PY) -m pytest tests src $(SPARK:%=--ignore=%) $(OTHERS:%=--ignore=%) --numprocesses=auto $(ARGS)
 
-others-test: $(READY) $(INTEROP_READY)  ## Run the corpus of Kartothek's answers, and let Plateau read what we write
+others-test: $(READY) $(INTEROP_READY)  ## Run the corpus of Kartothek's answers, Plateau on our data, and competing processes
 	$(PY) -m pytest $(OTHERS) --numprocesses=auto $(ARGS)
 
 spark-test: $(READY)  ## Run the tests and examples that need Spark
@@ -61,7 +61,7 @@ lock: $(READY)  ## Write the lock files anew from what they lock (docs/decisions
 		echo "a lock names a registry or a path of this machine (above)" >&2; exit 1; fi
 
 clean:  ## Remove what the commands left behind, except the environment
-	rm -rf build dist .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse metastore_db derby.log
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse metastore_db derby.log
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment. An existing one is kept and brought up to date; the stamp is newer than what it was made from.

@@ -14,8 +14,8 @@ CORPUS = Path(__file__).parent / "corpus" / "kartothek-corpus.tar.xz"
 # Times vary on shared machines, so none is a failure; no database, so that a run leaves nothing behind and depends on
 # nothing. Where nobody watches, the same examples every time: a change must not fail for what it did not touch.
 _COMMON = {"deadline": None, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("local", max_examples=50, **_COMMON)
-settings.register_profile("ci", max_examples=50, derandomize=True, print_blob=True, **_COMMON)
+settings.register_profile("local", max_examples=30, **_COMMON)
+settings.register_profile("ci", max_examples=30, derandomize=True, print_blob=True, **_COMMON)
 settings.register_profile("thorough", max_examples=2000, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "local"))
 

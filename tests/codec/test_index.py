@@ -18,9 +18,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubothek.codec.index import encode_index, index_from_postings, merge_index, read_index
+from kubothek.codec.index import encode_index, read_index
 from kubothek.errors import CorruptDatasetError, InvalidInputError, SchemaError
 from kubothek.model.condition import Comparison, IsIn
+from kubothek.plan.index_merge import index_from_postings, merge_index
 
 VALUES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "bool": (pa.bool_(), st.booleans()),

@@ -13,18 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubothek.codec.keys import (
-    data_key,
-    file_name,
-    label_prefixes,
-    make_label,
-    partition_text,
-    partition_texts,
-    partition_values,
-    quote,
-    unquote,
-    write_prefix,
-)
+from kubothek.codec.keys import data_key
+from kubothek.codec.labels import file_name, label_prefixes, make_label, partition_text, partition_texts, write_prefix
+from kubothek.codec.partition_values import partition_values
+from kubothek.codec.quoting import quote, unquote
 from kubothek.errors import InvalidInputError, NullValueError
 
 TYPED_VALUES = {

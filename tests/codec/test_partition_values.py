@@ -15,7 +15,8 @@ import pyarrow as pa
 import pytest
 
 from kubothek.codec.header import decode_header
-from kubothek.codec.keys import infer_partition_keys, partition_values, schema_key
+from kubothek.codec.keys import schema_key
+from kubothek.codec.partition_values import infer_partition_keys, partition_values
 from kubothek.codec.schema import decode_schema
 from kubothek.errors import CorruptDatasetError
 from kubothek.model.header import FILE_PREFIX, Header

@@ -71,6 +71,7 @@ def test_corpus_schemas_are_read_and_are_normal(corpus: Path) -> None:
 def test_our_files_say_what_kartotheks_say(corpus: Path) -> None:
     """Field by field: the Parquet schema, the pandas metadata and its layout; only versions differ."""
     paths = sorted(corpus.glob("*/store/*/*/_common_metadata"))
+    assert len(paths) == 91
     for path in paths:
         theirs = pq.read_metadata(path)
         data = encode_schema(decode_schema(path.read_bytes(), KEY))

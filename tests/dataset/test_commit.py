@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from kubothek.codec.header import encode_header
-from kubothek.codec.keys import data_key, file_name, header_key, make_label, write_prefix
+from kubothek.codec.keys import data_key, header_key
+from kubothek.codec.labels import file_name, make_label, write_prefix
 from kubothek.codec.schema import decode_schema
 from kubothek.dataset.commit import Surroundings, commit
 from kubothek.dataset.lookup import load_postings
@@ -194,7 +195,7 @@ def test_nothing_to_update() -> None:
 
 
 def test_overwrite_replaces_all() -> None:
-    """Nothing of the old layout, schema or metadata stays; the files do, until they are collected."""
+    """Nothing of the old layout, schema or metadata stays; the files do, for those who read them."""
     store = new_store()
     old = stage(store, 1, [1])
     base = create(store, old, metadata={"m": 1})
@@ -471,6 +472,39 @@ def test_msgpack_gives_way_to_json() -> None:
     done = commit(shared, "d", change(b), base, FAST)
     assert (labels(done), done.header.format) == ([a.label, b.label], "json")
     assert store.get_many([header_key("d", "msgpack")]) == [None]
+
+
+@pytest.mark.parametrize("first", ["json", "msgpack"])
+def test_creators_in_two_formats(first: str) -> None:
+    """A header in one format does not keep one in the other out, and yet nobody's dataset is hidden by a second one."""
+    store = new_store()
+    a, b = stage(store, 1, [1]), stage(store, 2, [2])
+    second = "msgpack" if first == "json" else "json"
+    shared = Meanwhile(store, lambda: create(store, a, header_format=first))
+    done = create(shared, b, header_format=second)
+    assert labels(done) == labels(load_snapshot("d", store)) == [a.label, b.label]
+    assert done.header.format == first
+    assert store.get_many([header_key("d", second)]) == [None]
+
+
+def test_created_in_the_other_format_while_staging() -> None:
+    """A dataset that others created while rows were staged is seen whatever the format of its header."""
+    store = new_store()
+    a, b = stage(store, 1, [1]), stage(store, 2, [2])
+    create(store, a, header_format="msgpack")
+    with pytest.raises(CommitConflictError, match="created meanwhile"):
+        create(store, b, must_be_absent=True)
+    assert labels(load_snapshot("d", store)) == [a.label]
+
+
+def test_other_format_that_cannot_be_looked_for() -> None:
+    """A creator that cannot look whether a header of the other format is in its way does not know its state."""
+    inner = new_store()
+    store = FaultyStore(inner, lambda call: Fault.FAIL if call.verb == "get_many" and call.keys == 1 else None)
+    part = stage(inner, 1, [1])
+    with pytest.raises(CommitStateUnknownError, match="msgpack"):
+        create(store, part)
+    assert labels(load_snapshot("d", inner)) == [part.label]
 
 
 def test_msgpack_that_cannot_be_checked() -> None:

@@ -205,7 +205,7 @@ def test_refused_scans(name: str) -> None:
 
 
 def test_files_that_are_gone() -> None:
-    """A snapshot whose files were collected says so, with the key."""
+    """A snapshot whose files were deleted says so, with the key."""
     ds = written()
     part = next(iter(ds.partitions.values()))
     ds.store.delete(part.files.values())

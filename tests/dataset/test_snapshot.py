@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from kubothek.codec.header import encode_header
-from kubothek.codec.keys import file_name
+from kubothek.codec.labels import file_name
 from kubothek.dataset.commit import commit
 from kubothek.dataset.snapshot import Snapshot, find_snapshot, load_snapshot, load_snapshots
 from kubothek.errors import CorruptDatasetError, DatasetNotFoundError, InvalidInputError
@@ -97,10 +97,10 @@ def test_kartothek_partition_values(corpus: Path) -> None:
     assert checked > 50
 
 
-def test_appending_keeps_what_kartothek_wrote(corpus: Path, tmp_path: Path) -> None:
+def test_appending_keeps_what_kartothek_wrote(corpus: Path) -> None:
     """An append to Kartothek's dataset changes no entry of its header but the partitions, and adds ours at the end."""
     for case, old in datasets(corpus):
-        store = open_store(tmp_path / case["name"])
+        store = open_store(f"memory://{uuids.uuid4().hex}")
         for info in old.store.list():
             store.put(info.key, old.store.get(info.key).data)
         folder = old.partitions["label"][0].as_py().rpartition("/")[0] if old.partitions.num_rows else ""

@@ -31,7 +31,7 @@ def test_count_tasks(size: int, cores: int, tasks: int) -> None:
     [
         pytest.param([0, 0], [], id="nothing"),
         pytest.param([10, 0, 20], [30], id="small ones together"),
-        pytest.param([ROWS_PER_BATCH // 2, 5], [ROWS_PER_BATCH // 2, 5], id="large enough"),
+        pytest.param([ROWS_PER_BATCH // 4, 5], [ROWS_PER_BATCH // 4, 5], id="large enough"),
         pytest.param([ROWS_PER_BATCH + 7], [ROWS_PER_BATCH, 7], id="too large"),
     ],
 )

@@ -1,6 +1,6 @@
 """Plateau reads, updates and cleans up what we write, and we read what it writes.
 
-Plateau runs in an environment of its own, which ``make interop`` makes from ``requirements-interop.lock``.
+Plateau runs in an environment of its own, which ``make others-test`` makes from ``requirements-interop.lock``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Found:
 
 def with_plateau(store: Path, *steps: dict[str, Any]) -> list[Found]:
     """Let Plateau carry out steps and return what each ``read`` among them found."""
-    assert PYTHON.exists(), f"{PYTHON} is missing: `make interop` makes the environment in which Plateau runs"
+    assert PYTHON.exists(), f"{PYTHON} is missing: `make others-test` makes the environment in which Plateau runs"
     out = store.parent / f"{store.name}.out"
     out.mkdir()
     (out / "steps.json").write_text(json.dumps(steps))

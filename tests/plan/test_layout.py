@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from kubothek.errors import InvalidInputError, SchemaError, UnknownColumnError
-from kubothek.plan.layout import ROWS_PER_ROW_GROUP, Layout, column_names, parse_layout, record_schema
+from kubothek.model.names import column_names
+from kubothek.plan.layout import ROWS_PER_ROW_GROUP, Layout, parse_layout, record_schema
 
 SCHEMA = pa.schema([("v1", pa.int8()), ("p", pa.string()), ("i1", pa.float32()), ("l", pa.list_(pa.int64()))])
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kubothek.spark.progress import StageTasks, count_tasks, watch_tasks
+from kubothek.spark.progress import StageTasks, running_tasks, watch_tasks
 
 
 class Tracker:
@@ -38,7 +38,7 @@ def session(tracker: Tracker) -> Any:
 )
 def test_tasks_of_running_stages_are_added(stages: dict, counts: tuple[int, int, int]) -> None:
     """What runs at once is one sum."""
-    assert count_tasks(Tracker(stages)) == StageTasks(*counts)
+    assert running_tasks(Tracker(stages)) == StageTasks(*counts)
 
 
 def test_reports_come_while_the_block_runs() -> None:

@@ -82,7 +82,7 @@ def test_a_wrapper_of_this_process_is_refused(spark: SparkSession, tmp_path: Pat
 
 @pytest.mark.parametrize("where", [None, "x >= 0"], ids=["native", "tasks"])
 def test_a_file_that_is_gone(spark: SparkSession, tmp_path: Path, where: str | None) -> None:
-    """Spark's error names the file that was collected; from a task it also says what to do."""
+    """Spark's error names the file that was deleted; from a task it also says what to do."""
     data = write_dataset(pa.table({"x": [1, 2], "p": [1, 2]}), "d", tmp_path, partition_on="p")
     frame = data.scan(where=where).to_spark(spark)
     key = data.partitions[next(iter(data.partitions))].files["table"]

@@ -234,7 +234,7 @@ def test_update_with_other_columns_is_refused(spark: SparkSession, tmp_path: Pat
 
 
 def test_a_dataset_can_be_rewritten_from_itself(spark: SparkSession, tmp_path: Path) -> None:
-    """The old files stay until they are collected, so that a frame over them can replace them."""
+    """The old files stay, so that a frame over them can replace them."""
     dataset = write_dataset(numbers(spark), "d", tmp_path)
     again = write_dataset(dataset.scan().to_spark(spark), "d", tmp_path, partition_on="p", shuffle=True, overwrite=True)
     assert rows(again.scan().to_arrow()) == rows(expected_numbers())

@@ -1,4 +1,4 @@
-"""How compressed parts of a header are read without letting a small object fill the memory."""
+"""How parts of a header are compressed, and read without letting a small object fill the memory."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import zstandard
 from kubothek.errors import CorruptDatasetError
 
 _STEP = 2**22
+"""Bytes that are expanded at a time."""
 
 
 def compress(data: bytes) -> bytes:

@@ -23,15 +23,15 @@ _NEEDS_ESCAPE = r'[^ -~]|["\\]'
 _BATCH = 2**17
 
 
-class Partition(msgspec.Struct, gc=False):
+class _Partition(msgspec.Struct, gc=False):
     """The wire shape of one partition; other entries are ignored."""
 
     files: dict[str, str]
 
 
 _DECODERS: dict[HeaderFormat, msgspec.json.Decoder[Any] | msgspec.msgpack.Decoder[Any]] = {
-    "json": msgspec.json.Decoder(dict[str, Partition]),
-    "msgpack": msgspec.msgpack.Decoder(dict[str, Partition]),
+    "json": msgspec.json.Decoder(dict[str, _Partition]),
+    "msgpack": msgspec.msgpack.Decoder(dict[str, _Partition]),
 }
 
 

@@ -1,8 +1,8 @@
 """How an index is stored as a Parquet file, and how only the part that a condition needs is read back.
 
 A file is written sorted by value in row groups of a few thousand values, so that a lookup reads the footer and one row
-group, told by its statistics. Files of Kartothek and Plateau, in any order and with large types, are read too. What an
-index holds is in :mod:`kubothek.codec.index_merge`, whose functions this module offers too.
+group, told by its statistics. Files of Kartothek and Plateau, in any order and with large types, are read too. How the
+content of an index comes about is in :mod:`kubothek.plan.index_merge`.
 """
 
 from __future__ import annotations
@@ -11,19 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kubothek.codec.data import group_statistics
-from kubothek.codec.index_merge import (
-    LABELS,
-    explode_index,
-    index_from_postings,
-    index_schema,
-    merge_index,
-)
 from kubothek.errors import CorruptDatasetError, KubothekError
 from kubothek.model.condition import EVERYTHING, Condition
+from kubothek.plan.index_merge import LABELS, index_schema
 from kubothek.plan.match import match_rows
 from kubothek.plan.statistics import keep_by_statistics
-
-__all__ = ["encode_index", "explode_index", "index_from_postings", "index_schema", "merge_index", "read_index"]
 
 _VALUES_PER_ROW_GROUP = 8192
 
@@ -51,7 +43,7 @@ def encode_index(column: str, index: pa.Table) -> bytes:
         use_dictionary=[f"{LABELS}.list.item"],
         use_compliant_nested_type=False,  # as Kartothek: readers of its time know the item of a list by this name
     )
-    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]  # PyArrow has no types
 
 
 def read_index(

@@ -11,7 +11,7 @@
 
 Keys that come out of a header are not trusted: one that is absolute, contains ``..`` or lies outside its dataset is an
 error before anything is read, copied or deleted (:func:`check_keys`). The parts of a label are made and read back in
-:mod:`kubothek.codec.labels` and :mod:`kubothek.codec.partition_values`, whose functions this module offers too.
+:mod:`kubothek.codec.labels` and :mod:`kubothek.codec.partition_values`.
 """
 
 from __future__ import annotations
@@ -22,42 +22,9 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kubothek.codec.labels import (
-    file_name,
-    label_prefixes,
-    make_label,
-    partition_text,
-    partition_texts,
-    write_prefix,
-)
-from kubothek.codec.partition_values import infer_partition_keys, partition_values
-from kubothek.codec.quoting import quote, unquote
+from kubothek.codec.quoting import quote
 from kubothek.errors import CorruptDatasetError, InvalidInputError
 from kubothek.model.header import HeaderFormat
-
-__all__ = [
-    "HEADER_SUFFIXES",
-    "check_index_key",
-    "check_keys",
-    "check_table",
-    "check_uuid",
-    "data_key",
-    "file_name",
-    "header_key",
-    "header_keys",
-    "index_key",
-    "infer_partition_keys",
-    "label_prefixes",
-    "make_label",
-    "partition_text",
-    "partition_texts",
-    "partition_values",
-    "private_prefix",
-    "quote",
-    "schema_key",
-    "unquote",
-    "write_prefix",
-]
 
 HEADER_SUFFIXES: dict[HeaderFormat, str] = {
     "json": ".by-dataset-metadata.json",

@@ -61,7 +61,7 @@ def encode_schema(schema: pa.Schema) -> bytes:
     described = schema.with_metadata({PANDAS_KEY: pandas_metadata(schema)})
     # As for indices: readers of Kartothek's time know the item of a list by this older name.
     pq.write_metadata(described, sink, coerce_timestamps="us", use_compliant_nested_type=False)
-    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]  # PyArrow has no types
 
 
 def schema_to_text(schema: pa.Schema) -> str:

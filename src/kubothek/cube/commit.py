@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from kubothek.codec.keys import write_prefix
+from kubothek.codec.labels import write_prefix
 from kubothek.dataset.commit import commit
 from kubothek.dataset.incoming import Rows
 from kubothek.dataset.snapshot import Snapshot

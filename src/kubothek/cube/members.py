@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kubothek.codec.keys import HEADER_SUFFIXES, label_prefixes
+from kubothek.codec.keys import HEADER_SUFFIXES
+from kubothek.codec.labels import label_prefixes
 from kubothek.dataset.dataset import Dataset
 from kubothek.dataset.snapshot import Snapshot, load_snapshots
 from kubothek.errors import CubeNotFoundError, InvalidInputError
@@ -24,15 +25,11 @@ from kubothek.store.open import StoreLike, open_store
 
 @dataclass(frozen=True, slots=True)
 class OpenCube:
-    """A cube's specification and the pinned snapshots of its datasets, by id, sorted."""
+    """A cube's specification, the pinned snapshots of its datasets by id, sorted, and what planning needs of each."""
 
     cube: Cube
     snapshots: Mapping[str, Snapshot]
-
-    @property
-    def members(self) -> tuple[Member, ...]:
-        """The datasets as planning needs them."""
-        return tuple(as_member(dataset_id, snapshot) for dataset_id, snapshot in self.snapshots.items())
+    members: tuple[Member, ...]
 
 
 def discover_cube(uuid_prefix: str, store: StoreLike) -> tuple[Cube, dict[str, Dataset]]:
@@ -87,12 +84,12 @@ def open_cube(cube: Cube | str, store: Store) -> OpenCube:
         raise CubeNotFoundError(
             f"There is no cube {prefix!r} in {store.url}: no dataset's name starts with {prefix + SEPARATOR!r}."
         )
-    members = [as_member(dataset_id, snapshot) for dataset_id, snapshot in snapshots.items()]
+    members = tuple(as_member(dataset_id, snapshot) for dataset_id, snapshot in snapshots.items())
     spec = cube_from_metadata(prefix, members) if isinstance(cube, str) else cube
     problems = find_problems(spec, members)
     if problems:
         raise problems_error(spec, problems)
-    return OpenCube(spec, snapshots)
+    return OpenCube(spec, snapshots, members)
 
 
 def find_members(uuid_prefix: str, store: Store) -> dict[str, Snapshot]:

@@ -129,7 +129,8 @@ def query_cube(
     >>> query_cube("flights", "memory://query_cube", where=C("TEMP") < 0, columns="DELAY").to_arrow().to_pydict()
     {'DELAY': [40], 'FLIGHT': [2], 'MONTH': [1]}
     """
-    opened = open_cube(cube, open_store(store))
+    place = open_store(store)
+    opened = open_cube(cube, place)
     resolved = resolve(
         opened.cube,
         opened.members,
@@ -141,4 +142,4 @@ def query_cube(
     )
     hits = {name: look_up(opened.snapshots[name], leaves) for name, leaves in resolved.needed_indices.items()}
     postings = {pair: load_postings(opened.snapshots[pair[0]], pair[1]) for pair in resolved.needed_postings}
-    return Query(open_store(store), resolved, plan_cube(resolved, hits, postings))
+    return Query(place, resolved, plan_cube(resolved, hits, postings))

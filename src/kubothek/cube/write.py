@@ -12,6 +12,7 @@ from __future__ import annotations
 import uuid as uuids
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -98,7 +99,7 @@ def build_cube(
     dict_keys(['seed'])
     """
     layout = _parse(shuffle, bucket_by, num_buckets, compression)
-    return _write(data, cube, open_store(store), "build", layout, metadata, partition_on, overwrite)
+    return _write(data, cube, open_store(store), _Request("build", layout, metadata, partition_on, overwrite))
 
 
 def extend_cube(
@@ -146,7 +147,7 @@ def extend_cube(
     dict_keys(['late'])
     """
     layout = _parse(shuffle, bucket_by, num_buckets, compression)
-    return _write(data, cube, open_store(store), "extend", layout, metadata, partition_on, overwrite)
+    return _write(data, cube, open_store(store), _Request("extend", layout, metadata, partition_on, overwrite))
 
 
 def append_to_cube(
@@ -193,28 +194,30 @@ def append_to_cube(
     [7, 0]
     """
     layout = _parse(shuffle, bucket_by, num_buckets, compression)
-    return _write(data, cube, open_store(store), "append", layout, metadata, None, overwrite=False)
+    return _write(data, cube, open_store(store), _Request("append", layout, metadata))
 
 
 def _parse(shuffle: bool, bucket_by: Any, num_buckets: int | None, compression: str) -> Layout:
     return parse_layout(shuffle=shuffle, bucket_by=bucket_by, num_buckets=num_buckets, compression=compression)
 
 
-def _write(
-    data: Any,
-    cube: Cube | str,
-    store: Store,
-    mode: Mode,
-    layout: Layout,
-    metadata: Mapping[str, Mapping[str, Any]] | None,
-    partition_on: Mapping[str, str | Sequence[str]] | None,
-    overwrite: bool,
-) -> dict[str, Dataset]:
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What the caller asked for beside data, cube and store; what a mode has no parameter for keeps its default."""
+
+    mode: Mode
+    layout: Layout
+    metadata: Mapping[str, Mapping[str, Any]] | None
+    partition_on: Mapping[str, str | Sequence[str]] | None = None
+    overwrite: bool = False
+
+
+def _write(data: Any, cube: Cube | str, store: Store, request: _Request) -> dict[str, Dataset]:
     """Check, stage and commit all datasets of one call."""
     snapshots = find_members(cube if isinstance(cube, str) else cube.uuid_prefix, store)
-    spec = _specification(cube, snapshots, store, mode)
+    spec = _specification(cube, snapshots, store, request.mode)
     rows = {name: _materialised(name, given) for name, given in _by_dataset(data, spec).items() if given is not None}
-    writes = _prepare(rows, spec, snapshots, mode, layout, metadata, partition_on, overwrite)
+    writes = _prepare(rows, spec, snapshots, request)
     with ExitStack() as stack:
         for write in writes:
             uuid = spec.dataset_uuid(write.dataset_id)
@@ -264,23 +267,20 @@ def _prepare(
     rows: Mapping[str, tuple[Rows, pa.Schema]],
     cube: Cube,
     snapshots: Mapping[str, Snapshot],
-    mode: Mode,
-    layout: Layout,
-    metadata: Mapping[str, Mapping[str, Any]] | None,
-    partition_on: Any,
-    overwrite: bool,
+    request: _Request,
 ) -> list[CubeWrite]:
     """Check the call as a whole and return its writes, the seed's last."""
     if not rows:
         raise InvalidInputError(f"There is no data for cube {cube.uuid_prefix!r}.")
-    given = parse_partition_on(partition_on)
+    mode = request.mode
+    given = parse_partition_on(request.partition_on)
     leftovers = _leftovers(cube, snapshots, mode)
     existing = [as_member(name, snapshot) for name, snapshot in snapshots.items() if name not in leftovers]
     schemas = {name: schema for name, (_, schema) in rows.items()}
-    problems = check_cube_write(cube, existing, schemas, mode=mode, partition_on=given, overwrite=overwrite)
+    problems = check_cube_write(cube, existing, schemas, mode=mode, partition_on=given, overwrite=request.overwrite)
     if problems:
         raise problems_error(cube, problems)
-    user = _metadata(metadata, rows)
+    user = _metadata(request.metadata, rows)
     writes = []
     for dataset_id in sorted(rows, key=lambda name: (name == cube.seed_dataset, name)):
         base = snapshots.get(dataset_id)
@@ -288,7 +288,7 @@ def _prepare(
         keys = stored.partition_keys if stored else given.get(dataset_id, cube.partition_columns)
         indices = stored.index_columns if stored else None
         schema = schemas[dataset_id]
-        own = cube_layout(layout, cube, dataset_id, schema.names, keys, indices)
+        own = cube_layout(request.layout, cube, dataset_id, schema.names, keys, indices)
         change = ChangeSet(
             write_id=uuids.uuid4().hex,
             operation=f"{mode} cube",

@@ -30,7 +30,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kubothek.codec.header import encode_header
-from kubothek.codec.keys import check_uuid, header_key, header_keys, label_prefixes, schema_key
+from kubothek.codec.keys import check_uuid, header_key, header_keys, schema_key
+from kubothek.codec.labels import label_prefixes
 from kubothek.codec.schema import encode_schema
 from kubothek.dataset.delete_scope import select_deleted
 from kubothek.dataset.index_files import staged_keys, write_indices
@@ -142,7 +143,7 @@ def commit(
             surroundings.pause(lost_seconds * (1 + attempt / 8))
     finally:
         if unused:
-            with suppress(StoreError):  # nothing refers to them; garbage collection finds what is left
+            with suppress(StoreError):  # nothing refers to them: what is left costs space alone
                 store.delete(unused)
     raise CommitConflictError(
         f"'{change.operation}' (commit {change.write_id}) on dataset {uuid!r} lost the race {_ATTEMPTS} times in a "
@@ -218,6 +219,11 @@ def _swap(
 ) -> _Committed | _Lost:
     """Put the header in the place of the current one, and find out whether that took place."""
     key, data = header_key(header.uuid, header.format), encode_header(header)
+    if current is None:
+        # Rows may have been staged for hours, and a header in one format does not keep one in the other out.
+        earlier = find_snapshot(header.uuid, store)
+        if earlier is not None:
+            return _Lost(earlier)
     for attempt in range(_DOUBTFUL_TRIES):
         outcome = store.create(key, data) if current is None else store.replace(key, data, current.etag)
         if isinstance(outcome, Swapped):
@@ -228,16 +234,39 @@ def _swap(
                         store.delete([key])
                     return _Committed(found) if _contains(found, change) else _Lost(found)
             keys, partitions = header.partition_keys or (), header.partitions
-            return _Committed(Snapshot(store, header, outcome.etag, keys, partitions, candidate.schemas))
+            ours = Snapshot(store, header, outcome.etag, keys, partitions, candidate.schemas)
+            return _Committed(ours) if current is not None else _created(ours, change, surroundings)
         found = _read_back(header.uuid, store, change, surroundings)
         if found is not None and _contains(found, change):
-            return _Committed(found)
+            return _Committed(found) if current is not None else _created(found, change, surroundings)
         if isinstance(outcome, LostRace) or _lists_all_since(found, current):
             return _Lost(found)
         if _etag(found) != _etag(current):
             raise _unknown(header.uuid, change, "what is there now does not tell") from outcome.error
         surroundings.pause(_FIRST_PAUSE * 2**attempt)
     raise _unknown(header.uuid, change, f"{_DOUBTFUL_TRIES} tries got no answer")
+
+
+def _created(ours: Snapshot, change: ChangeSet, surroundings: Surroundings) -> _Committed | _Lost:
+    """Settle who gives way where another writer created the dataset in the other format at the same moment.
+
+    Each puts its header first and looks for the other's then. The msgpack writer takes its own back when it finds a
+    JSON header; if its header stays, it looked before ours was there, and is committed.
+    """
+    if ours.header.format == "msgpack":
+        return _Committed(ours)  # it has looked
+    store, other = ours.store, header_keys(ours.uuid)[1]
+    try:
+        for attempt in range(_DOUBTFUL_TRIES):
+            if store.get_many([other])[0] is None:
+                return _Committed(ours)
+            surroundings.pause(_FIRST_PAUSE * 2**attempt)
+        if _etag(find_snapshot(ours.uuid, store)) == ours.etag:  # nobody has built on it
+            store.delete([ours.key])
+            return _Lost(find_snapshot(ours.uuid, store))
+    except (StoreError, CorruptDatasetError) as error:
+        raise _unknown(ours.uuid, change, f"whether {other!r} is in its way cannot be read") from error
+    raise _unknown(ours.uuid, change, f"{other!r}, which another writer created at the same time, is in its way")
 
 
 def _etag(snapshot: Snapshot | None) -> str | None:

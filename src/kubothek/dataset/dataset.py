@@ -10,16 +10,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kubothek.codec.index import index_from_postings
 from kubothek.dataset.lookup import load_postings
 from kubothek.dataset.scan import Scan, open_scan
 from kubothek.dataset.snapshot import Snapshot, load_snapshot
 from kubothek.errors import IndexNotFoundError
-from kubothek.model.condition import Comparison, IsIn, Operator
 from kubothek.model.header import FILE_PREFIX
 from kubothek.model.read_plan import PARTITION_PREFIX
+from kubothek.model.where import parse_where
 from kubothek.plan.bind import bind
 from kubothek.plan.explain import human_bytes
+from kubothek.plan.index_merge import LABELS, index_from_postings
 from kubothek.plan.match import match_rows
 from kubothek.store.interface import Store
 from kubothek.store.open import StoreLike, open_store
@@ -79,20 +79,27 @@ class Index:
         self.column = column
         self.table = table
 
-    def eval_operator(self, op: Operator | str, value: Any) -> frozenset[str]:
+    def eval_operator(self, op: str, value: Any) -> frozenset[str]:
         """Return the labels of files with a value for which ``column op value`` holds.
 
         Parameters
         ----------
         op
-            ``==``, ``!=``, ``<``, ``<=``, ``>``, ``>=`` or ``in``.
+            ``==``, ``!=``, ``<``, ``<=``, ``>``, ``>=``, ``in`` or ``not in``.
         value
-            What to compare with; for ``in`` a sequence.
+            What to compare with; for ``in`` and ``not in`` a sequence.
+
+        Raises
+        ------
+        InvalidInputError
+            The operator is another one, or does not go with the value.
+        PredicateTypeError
+            The column's type cannot hold the value.
         """
-        leaf = IsIn(self.column, tuple(value)) if op == "in" else Comparison(self.column, op, value)  # type: ignore[arg-type]
-        bound = bind(leaf, self.table.schema, subject=f"index on {self.column!r}")
+        condition = parse_where([[(self.column, op, value)]])
+        bound = bind(condition, self.table.schema, subject=f"index on {self.column!r}")
         found = self.table.filter(match_rows(bound, self.table))
-        return frozenset(pc.list_flatten(found.column("partition")).to_pylist())
+        return frozenset(pc.list_flatten(found.column(LABELS)).to_pylist())
 
     def __len__(self) -> int:
         """Count the values."""

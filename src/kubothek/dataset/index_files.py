@@ -13,12 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kubothek.codec.index import encode_index, index_from_postings, merge_index, read_index
+from kubothek.codec.index import encode_index, read_index
 from kubothek.codec.keys import index_key
 from kubothek.engine.local import map_in_threads
 from kubothek.errors import CorruptDatasetError, ObjectNotFoundError, StoreError
 from kubothek.model.schema import normalise_type
 from kubothek.plan.apply import IndexMerge
+from kubothek.plan.index_merge import index_from_postings, merge_index
 from kubothek.store.interface import Store, Swapped
 
 _KEY_TRIES = 1000
@@ -64,7 +65,7 @@ def _base_content(store: Store, merge: IndexMerge) -> tuple[pa.DataType, pa.Tabl
         except ObjectNotFoundError as error:
             raise CorruptDatasetError(
                 f"The index on {merge.column!r} is to be in {merge.base_key!r}, which does not exist. "
-                "Build it again with build_dataset_indices.",
+                "Overwrite the dataset, or bring the file back.",
                 key=merge.base_key,
             ) from error
     kind = merge.type or pa.string()

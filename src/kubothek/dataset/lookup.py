@@ -12,6 +12,7 @@ from kubothek.dataset.snapshot import Snapshot
 from kubothek.engine.local import map_in_threads
 from kubothek.errors import CorruptDatasetError, IndexNotFoundError, ObjectNotFoundError
 from kubothek.model.condition import EVERYTHING, Condition, Leaf
+from kubothek.plan.index_merge import LABELS
 from kubothek.plan.match import match_rows
 
 
@@ -27,7 +28,7 @@ def look_up(snapshot: Snapshot, leaves: Sequence[Leaf]) -> Mapping[Leaf, pa.Arra
 
 def _labels(snapshot: Snapshot, leaf: Leaf) -> pa.Array:
     found = load_postings(snapshot, leaf.column, leaf)
-    labels: pa.Array = pc.unique(pc.list_flatten(found.column("partition"))).cast(pa.string())
+    labels: pa.Array = pc.unique(pc.list_flatten(found.column(LABELS))).cast(pa.string())
     return labels
 
 
@@ -54,7 +55,7 @@ def load_postings(snapshot: Snapshot, column: str, condition: Condition = EVERYT
     if column in snapshot.header.embedded_indices and kind is not None:
         embedded = snapshot.header.embedded_indices[column]
         values = pa.array(list(embedded), pa.string()).cast(kind)
-        entries = pa.table({column: values, "partition": pa.array(list(embedded.values()), pa.list_(pa.string()))})
+        entries = pa.table({column: values, LABELS: pa.array(list(embedded.values()), pa.list_(pa.string()))})
         return entries if condition == EVERYTHING else entries.filter(match_rows(condition, entries))
     known = ", ".join(snapshot.index_columns) or "none"
     raise IndexNotFoundError(

@@ -15,15 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kubothek.codec.header import decode_header
-from kubothek.codec.keys import (
-    HEADER_SUFFIXES,
-    check_uuid,
-    header_key,
-    header_keys,
-    infer_partition_keys,
-    partition_values,
-    schema_key,
-)
+from kubothek.codec.keys import HEADER_SUFFIXES, check_uuid, header_key, header_keys, schema_key
+from kubothek.codec.partition_values import infer_partition_keys, partition_values
 from kubothek.codec.schema import decode_schema
 from kubothek.errors import CorruptDatasetError, DatasetNotFoundError, InvalidInputError
 from kubothek.model.header import FILE_PREFIX, SINGLE_TABLE, Header, partitions_schema

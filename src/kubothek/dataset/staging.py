@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kubothek.codec.keys import label_prefixes, private_prefix, write_prefix
+from kubothek.codec.keys import private_prefix
+from kubothek.codec.labels import label_prefixes, write_prefix
 from kubothek.dataset.incoming import ArrowRows, Rows, SparkRows
 from kubothek.engine import spark as on_spark
 from kubothek.engine.join import sort_rows
@@ -181,7 +182,7 @@ def _stage_frame(frame: pa.Table, task: WriteTask, staging: Staging) -> list[Sta
 
 @contextmanager
 def discard_on_error(store: Store, uuid: str, table: str, write_id: str, *, unless: type[Exception]) -> Iterator[None]:
-    """Delete what a write has staged when it fails; what cannot be deleted stays unreferenced, for the collector.
+    """Delete what a write has staged when it fails; what cannot be deleted stays, unreferenced.
 
     An error of the type ``unless`` keeps the files: the commit may have taken place.
     """

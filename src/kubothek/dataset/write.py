@@ -15,17 +15,20 @@ from typing import Any
 import pyarrow as pa
 
 from kubothek.codec.header import check_metadata
-from kubothek.codec.keys import check_table, check_uuid, write_prefix
+from kubothek.codec.keys import check_table, check_uuid
+from kubothek.codec.labels import write_prefix
 from kubothek.dataset.commit import commit
 from kubothek.dataset.dataset import Dataset
 from kubothek.dataset.incoming import parse_rows
 from kubothek.dataset.snapshot import Snapshot, find_snapshot
 from kubothek.dataset.staging import Staging, discard_on_error, stage_rows
 from kubothek.errors import AlreadyExistsError, CommitStateUnknownError, InvalidInputError, SchemaError
+from kubothek.model.condition import Condition
 from kubothek.model.header import SINGLE_TABLE, HeaderFormat
+from kubothek.model.names import column_names
 from kubothek.model.staged import ChangeSet
 from kubothek.model.where import parse_where
-from kubothek.plan.layout import Layout, column_names, parse_layout
+from kubothek.plan.layout import Layout, parse_layout
 from kubothek.store.interface import Store
 from kubothek.store.open import StoreLike, open_store
 
@@ -76,7 +79,7 @@ def write_dataset(
     metadata
         User metadata; values that JSON can hold.
     overwrite
-        Replace an existing dataset, schema and layout included. Its files stay until they are collected.
+        Replace an existing dataset, schema and layout included. Its files stay in the store, for those who read them.
     compression
         Of the data files: ``none``, ``snappy``, ``gzip``, ``brotli``, ``lz4`` or ``zstd``.
     rows_per_row_group
@@ -303,7 +306,7 @@ def _as_stored(
     return base.partition_keys, tuple(dict.fromkeys((*base.index_columns, *indices)))
 
 
-def _parse_scope(scope: Any) -> tuple[Any, ...]:
+def _parse_scope(scope: Any) -> tuple[Condition, ...]:
     """Parse a delete scope into conditions, any of which selects."""
     if scope is None:
         return ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
 from typing import TypeVar
@@ -46,10 +46,10 @@ def map_in_threads(task: Callable[[In], Out], inputs: Iterable[In], threads: int
                 future.cancel()
 
 
-def read_units(store: Store, plan: ReadPlan, positions: Sequence[int] | None = None) -> Iterator[pa.Table]:
+def read_units(store: Store, plan: ReadPlan) -> Iterator[pa.Table]:
     """Yield the rows of each unit of a plan, in order, with the promised schema."""
     reader = UnitReader(store, plan)
-    return map_in_threads(reader.read, range(plan.units.num_rows) if positions is None else positions)
+    return map_in_threads(reader.read, range(plan.units.num_rows))
 
 
 def read_batches(store: Store, plan: ReadPlan) -> Iterator[pa.RecordBatch]:

@@ -89,7 +89,7 @@ def in_batches(tables: Iterable[pa.Table]) -> Batches:
             continue
         waiting.append(table)
         rows += table.num_rows
-        if rows >= ROWS_PER_BATCH // 2:
+        if rows >= ROWS_PER_BATCH // 4:
             yield from pa.concat_tables(waiting).combine_chunks().to_batches(max_chunksize=ROWS_PER_BATCH)
             waiting, rows = [], 0
     if rows:

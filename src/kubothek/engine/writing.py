@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kubothek.codec.data import read_rows, unique_values, writer_options
-from kubothek.codec.keys import data_key, file_name, make_label, partition_text
+from kubothek.codec.keys import data_key
+from kubothek.codec.labels import file_name, make_label, partition_text
 from kubothek.engine.join import key_codes
 from kubothek.engine.reading import open_parquet
 from kubothek.errors import DuplicateCellsError, NullValueError, SchemaError
@@ -40,7 +41,7 @@ class WriteTask:
     """What a write task needs to know beside its rows.
 
     ``schema`` is the schema of record, partition columns first. ``unique`` are the columns of which no two rows of a
-    partition may agree (a cube's dimensions; empty: not checked), ``not_null`` those that may not hold nulls.
+    partition may agree (a cube's dimensions; empty: not checked); like partition columns they may not hold nulls.
     ``private`` is the prefix for staged index values.
     """
 
@@ -52,7 +53,6 @@ class WriteTask:
     partition_on: tuple[str, ...] = ()
     index_columns: tuple[str, ...] = ()
     unique: tuple[str, ...] = ()
-    not_null: tuple[str, ...] = ()
     compression: str = "zstd"
     rows_per_row_group: int = ROWS_PER_ROW_GROUP
 
@@ -104,7 +104,7 @@ def conform_rows(batch: pa.RecordBatch | pa.Table, task: WriteTask) -> pa.Table:
     """Cast rows to the types of record and check the columns that may not be null."""
     table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
     columns = {field.name: _cast(table.column(field.name), field) for field in task.schema}
-    for name in dict.fromkeys([*task.partition_on, *task.unique, *task.not_null]):
+    for name in dict.fromkeys([*task.partition_on, *task.unique]):
         _refuse_nulls(columns[name], name, task)
     if BUCKET in table.column_names:
         columns[BUCKET] = table.column(BUCKET)
@@ -130,10 +130,10 @@ def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
 def _refuse_nulls(column: pa.ChunkedArray, name: str, task: WriteTask) -> None:
     nulls = column.null_count
     what = "null"
-    if not nulls and pa.types.is_floating(column.type) and name in (*task.partition_on, *task.unique):
+    if not nulls and pa.types.is_floating(column.type):
         nulls, what = pc.sum(pc.is_nan(column)).as_py() or 0, "NaN"
     if nulls:
-        kind = "partition" if name in task.partition_on else "dimension" if name in task.unique else "required"
+        kind = "partition" if name in task.partition_on else "dimension"
         raise NullValueError(
             f"The {kind} column {name!r} of {task.uuid!r} has no value ({what}) in {nulls} of {len(column)} rows "
             "looked at. Fill these rows or leave them out; nothing was committed.",

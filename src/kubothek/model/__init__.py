@@ -1,1 +1,1 @@
-"""Frozen values: what datasets, cubes, conditions and plans are. Nothing here reads or decides."""
+"""Frozen values: what datasets, cubes, conditions and plans are, and how loose input becomes one of them."""

@@ -192,11 +192,11 @@ class C:
             raise InvalidInputError(f"Null has no order: {self.name} {op} null. Use is_null() or ==, !=.")
         return Comparison(self.name, op, value)
 
-    def __eq__(self, value: object) -> Condition:  # type: ignore[override]
+    def __eq__(self, value: object) -> Condition:  # type: ignore[override]  # builds, does not compare
         """Match rows with this value; ``None`` matches null."""
         return self._compare("==", value)
 
-    def __ne__(self, value: object) -> Condition:  # type: ignore[override]
+    def __ne__(self, value: object) -> Condition:  # type: ignore[override]  # likewise
         """Match rows without this value, nulls included."""
         return self._compare("!=", value)
 

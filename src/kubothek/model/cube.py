@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from kubothek.errors import InvalidInputError
+from kubothek.model.names import column_names
 
 SEPARATOR = "++"
 _NAME = re.compile(r"[a-zA-Z0-9+\-_]+\Z")
-
-
-def _names(value: Any, attribute: str) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return (value,)
-    if isinstance(value, (set, frozenset, Mapping)) or not isinstance(value, Iterable):
-        raise InvalidInputError(
-            f"{attribute} must be a column name or an ordered sequence of them, but is a {type(value).__name__}."
-        )
-    names = tuple(value)
-    for name in names:
-        if not isinstance(name, str):
-            raise InvalidInputError(f"{attribute} must hold column names, but holds {name!r}.")
-    doubled = sorted({n for n in names if names.count(n) > 1})
-    if doubled:
-        raise InvalidInputError(f"{attribute} names {', '.join(doubled)} more than once.", columns=tuple(doubled))
-    return names
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -86,7 +70,7 @@ class Cube:
         object.__setattr__(self, "uuid_prefix", uuid_prefix)
         object.__setattr__(self, "seed_dataset", seed_dataset)
         for attribute, names in given.items():
-            object.__setattr__(self, attribute, _names(() if names is None else names, attribute))
+            object.__setattr__(self, attribute, column_names(names, attribute))
         for attribute in ("uuid_prefix", "seed_dataset"):
             check_name(getattr(self, attribute), attribute)
         for attribute in ("dimension_columns", "partition_columns"):

@@ -37,7 +37,7 @@ class CommitState:
     ``version`` counts commits from 1. ``commit`` is the write id of the commit that made this header and ``recent``
     the ids of the last 64, newest last. ``incarnation`` distinguishes a dataset from one of the same name that was
     deleted before. ``schema`` is the schema of record per table. ``unique_writes`` holds the prefixes of file names
-    (see ``kubothek.codec.keys``) whose write was checked to hold each cell once. ``conformed`` says that every data
+    (see ``kubothek.codec.labels``) whose write was checked to hold each cell once. ``conformed`` says that every data
     file holds exactly the types of the schema of record. ``extra`` keeps entries that a later version wrote.
     """
 

@@ -44,7 +44,7 @@ def python_value(value: Any) -> Any:
         if type(value).__name__ in ("NaTType", "NAType"):
             return None
         if isinstance(value, datetime) and not getattr(value, "nanosecond", 0):
-            return value.to_pydatetime()  # type: ignore[attr-defined]
+            return value.to_pydatetime()  # type: ignore[attr-defined]  # a pandas Timestamp
     return value
 
 

@@ -69,7 +69,6 @@ class ReadInput:
     cells: tuple[str, ...]
     early: Condition
     late: Condition
-    categoricals: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from kubothek.errors import AlreadyExistsError, DatasetNotFoundError, InvalidInputError, SchemaError
 from kubothek.model.header import CommitState, Header, partitions_schema
 from kubothek.model.staged import ChangeSet, StagedPartition
-from kubothek.plan.dataset_layout import Base, Layout, column_type, listed, next_indices, next_layout
+from kubothek.plan.dataset_layout import Base, DatasetLayout, column_type, listed, next_indices, next_layout
 
 RECENT_COMMITS = 64
 NO_LABELS: pa.Array = pa.nulls(0, pa.string())  # pa.array would import pandas
@@ -86,7 +86,7 @@ def apply_change(
     now
         Time of creation of a new or overwritten dataset.
     label_prefixes
-        Gives the write prefixes of labels (``kubothek.codec.keys.label_prefixes``).
+        Gives the write prefixes of labels (``kubothek.codec.labels.label_prefixes``).
     deleted
         Labels that the change's delete scope selects in this base.
 
@@ -130,7 +130,9 @@ def apply_change(
 def _check_existence(base: Base | None, change: ChangeSet, uuid: str) -> None:
     if base is None and not (change.create or change.must_be_absent or change.overwrite):
         raise DatasetNotFoundError(
-            f"There is no dataset {uuid!r} to which '{change.operation}' could be done.", uuid=uuid
+            f"There is no dataset {uuid!r} to which '{change.operation}' could be done. Check the name and the store, "
+            "or give data, which creates it.",
+            uuid=uuid,
         )
     if base is not None and change.must_be_absent and not change.overwrite:
         raise AlreadyExistsError(
@@ -211,7 +213,7 @@ def _next_metadata(base: Base | None, change: ChangeSet, now: datetime) -> dict[
     return {**stored, **change.metadata}
 
 
-def _merge(column: str, base: Base | None, change: ChangeSet, layout: Layout, removed: pa.Array) -> IndexMerge:
+def _merge(column: str, base: Base | None, change: ChangeSet, layout: DatasetLayout, removed: pa.Array) -> IndexMerge:
     built = change.build_indices.get(column)
     stored = base is not None and built is None
     return IndexMerge(
@@ -250,7 +252,7 @@ def _unique_writes(
 
 
 def _next_state(
-    base: Base | None, change: ChangeSet, layout: Layout, incarnation: str, unique: tuple[str, ...]
+    base: Base | None, change: ChangeSet, layout: DatasetLayout, incarnation: str, unique: tuple[str, ...]
 ) -> CommitState:
     last = None if base is None else base.header.state
     return CommitState(
@@ -265,7 +267,7 @@ def _next_state(
     )
 
 
-def _is_conformed(base: Base | None, change: ChangeSet, layout: Layout) -> bool:
+def _is_conformed(base: Base | None, change: ChangeSet, layout: DatasetLayout) -> bool:
     """Whether every data file holds exactly the types of record: null columns of old files do not, once typed."""
     if base is not None and base.partitions.num_rows and not change.overwrite:
         state = base.header.state

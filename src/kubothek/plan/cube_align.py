@@ -30,6 +30,7 @@ from kubothek.model.read_plan import PARTITION_PREFIX
 from kubothek.plan.cube_keys import Numbers, first_rows, matching_pairs, row_ids
 from kubothek.plan.cube_prune import KeptFiles
 from kubothek.plan.cube_resolve import MemberRead, ResolvedQuery
+from kubothek.plan.index_merge import LABELS
 from kubothek.plan.match import match_rows
 
 _FILE = "file"
@@ -108,7 +109,7 @@ def _spread(query: ResolvedQuery, read: MemberRead, kept: KeptFiles, postings: P
 
 def _held_values(labels: pa.ChunkedArray, sets: Numbers, index: pa.Table) -> tuple[Numbers, Numbers]:
     """Return the distinct pairs (set of files, row of the index) such that a file of the set holds the row's value."""
-    lists = index.column("partition").combine_chunks()
+    lists = index.column(LABELS).combine_chunks()
     position = pc.index_in(lists.flatten(), value_set=labels.combine_chunks())
     rows = pc.list_parent_indices(lists).filter(position.is_valid()).to_numpy(zero_copy_only=False).astype(np.int64)
     files = position.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)

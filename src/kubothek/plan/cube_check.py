@@ -19,13 +19,12 @@ from kubothek.model.cube import Cube
 from kubothek.model.header import SINGLE_TABLE
 from kubothek.model.schema import merge_schemas
 from kubothek.plan.cube_members import Member, is_hidden
+from kubothek.plan.index_merge import LABELS
 
 Kind = Literal[
     "seed", "dataset", "exists", "tables", "dimensions", "partitioning", "payload", "types", "schema", "index"
 ]
 Mode = Literal["build", "extend", "append"]
-
-_INDEX_RESERVED = "partition"
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,9 +216,9 @@ def _storage_problems(cube: Cube, part: _Part) -> Iterator[CubeProblem]:
         message = f"Dataset {part.dataset_id!r} has no column beside its partition columns; a file needs at least one."
         yield CubeProblem("partitioning", part.dataset_id, message, part.partition_keys)
     indexed = {*cube.dimension_columns, *cube.index_columns} - {*cube.suppress_index_on, *part.partition_keys}
-    if _INDEX_RESERVED in part.columns & indexed:
-        message = f"Column {_INDEX_RESERVED!r} of dataset {part.dataset_id!r} cannot have an index; rename it."
-        yield CubeProblem("index", part.dataset_id, message, (_INDEX_RESERVED,))
+    if LABELS in part.columns & indexed:
+        message = f"Column {LABELS!r} of dataset {part.dataset_id!r} cannot have an index; rename it."
+        yield CubeProblem("index", part.dataset_id, message, (LABELS,))
 
 
 def _append_problems(member: Member, part: _Part) -> Iterator[CubeProblem]:
@@ -267,6 +266,7 @@ def _missing_indices(cube: Cube, member: Member) -> Iterator[CubeProblem]:
     if missing:
         message = (
             f"Dataset {member.dataset_id!r} has no index on {', '.join(missing)}; "
-            f"build it with build_dataset_indices({member.uuid!r}, store, {list(missing)!r})."
+            "name the cube instead of giving a Cube, or give one that asks for the indices that are there, "
+            "or write the dataset again."
         )
         yield CubeProblem("index", member.dataset_id, message, missing)

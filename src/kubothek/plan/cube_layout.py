@@ -8,7 +8,8 @@ from typing import Any
 
 from kubothek.errors import InvalidInputError
 from kubothek.model.cube import Cube
-from kubothek.plan.layout import Layout, column_names
+from kubothek.model.names import column_names
+from kubothek.plan.layout import Layout
 
 
 def parse_partition_on(partition_on: Any) -> dict[str, tuple[str, ...]]:

@@ -235,7 +235,7 @@ def _unindexed(request: _Request, owners: dict[str, Member]) -> Iterator[Invalid
     if missing:
         yield UnindexedColumnError(
             f"partition_by needs an index on each of its columns, but there is none on {', '.join(missing)}; "
-            "build it with build_dataset_indices, or group the result instead.",
+            "group by other columns, or group the result instead.",
             columns=tuple(name.split(" (")[0] for name in missing),
         )
 

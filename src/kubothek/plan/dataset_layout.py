@@ -15,6 +15,7 @@ from kubothek.errors import InvalidInputError, SchemaError, UnknownColumnError
 from kubothek.model.header import Header
 from kubothek.model.schema import merge_schemas, normalise_schema
 from kubothek.model.staged import ChangeSet
+from kubothek.plan.index_merge import LABELS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,14 +33,14 @@ class Base:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Layout:
-    """Partition keys, and the schema of record per table."""
+class DatasetLayout:
+    """Partition keys of a dataset, and its schema of record per table."""
 
     partition_keys: tuple[str, ...]
     schemas: Mapping[str, pa.Schema]
 
 
-def next_layout(base: Base | None, change: ChangeSet, uuid: str) -> Layout:
+def next_layout(base: Base | None, change: ChangeSet, uuid: str) -> DatasetLayout:
     """Return partition keys and schemas after a change.
 
     Raises
@@ -62,13 +63,15 @@ def next_layout(base: Base | None, change: ChangeSet, uuid: str) -> Layout:
     if base is None:
         if not offered:
             raise SchemaError(f"Dataset {uuid!r} cannot be created without a schema: give data, or a schema.")
-        return Layout(keys, {t: normalise_schema(_merged(schemas, t, uuid), keys) for t, schemas in offered.items()})
+        new = {t: normalise_schema(_merged(schemas, t, uuid), keys) for t, schemas in offered.items()}
+        return DatasetLayout(keys, new)
     if offered and set(offered) != set(base.schemas):
         raise SchemaError(
             f"Dataset {uuid!r} has the table(s) {listed(base.schemas)}, but '{change.operation}' has "
             f"{listed(offered)}. Each partition has every table."
         )
-    return Layout(keys, {t: _merged([schema, *offered.get(t, ())], t, uuid) for t, schema in base.schemas.items()})
+    merged = {t: _merged([schema, *offered.get(t, ())], t, uuid) for t, schema in base.schemas.items()}
+    return DatasetLayout(keys, merged)
 
 
 def _offered_schemas(change: ChangeSet) -> dict[str, list[pa.Schema]]:
@@ -87,7 +90,7 @@ def _merged(schemas: list[pa.Schema], table: str, uuid: str) -> pa.Schema:
     return merged
 
 
-def next_indices(base: Base | None, change: ChangeSet, layout: Layout, uuid: str) -> tuple[str, ...]:
+def next_indices(base: Base | None, change: ChangeSet, layout: DatasetLayout, uuid: str) -> tuple[str, ...]:
     """Return the columns that have a secondary index after a change, those of the base first.
 
     Raises
@@ -105,7 +108,7 @@ def next_indices(base: Base | None, change: ChangeSet, layout: Layout, uuid: str
     if uncovered and base is not None and base.partitions.num_rows:
         raise InvalidInputError(
             f"Dataset {uuid!r} has indices on {listed(stored)} and partitions that are not indexed by "
-            f"{listed(uncovered)}. Build the new indices first with build_dataset_indices.",
+            f"{listed(uncovered)}. Leave these columns out of secondary_indices, or overwrite the dataset.",
             columns=tuple(uncovered),
         )
     _check_values(columns, change, uuid)
@@ -116,7 +119,7 @@ def _stored_indices(base: Base | None) -> tuple[str, ...]:
     return () if base is None else tuple(dict.fromkeys((*base.header.indices, *base.header.embedded_indices)))
 
 
-def _check_index_column(column: str, layout: Layout, uuid: str) -> None:
+def _check_index_column(column: str, layout: DatasetLayout, uuid: str) -> None:
     kind = column_type(layout, column)
     if column in layout.partition_keys:
         raise InvalidInputError(
@@ -125,15 +128,15 @@ def _check_index_column(column: str, layout: Layout, uuid: str) -> None:
         )
     if kind is None:
         raise UnknownColumnError(f"Dataset {uuid!r} has no column {column!r} to index.", columns=(column,))
-    if pa.types.is_null(kind) or pa.types.is_nested(kind) or column == "partition":
+    if pa.types.is_null(kind) or pa.types.is_nested(kind) or column == LABELS:
         raise SchemaError(
             f"Column {column!r} of dataset {uuid!r} cannot be indexed: an index needs a flat type (it has {kind}) and "
-            "a name other than 'partition'.",
+            f"a name other than {LABELS!r}.",
             columns=(column,),
         )
 
 
-def column_type(layout: Layout, column: str) -> pa.DataType | None:
+def column_type(layout: DatasetLayout, column: str) -> pa.DataType | None:
     """Return the type of record of a column, ``None`` where no table has it."""
     return next((s.field(column).type for s in layout.schemas.values() if column in s.names), None)
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-import numpy as np
 import pyarrow as pa
 
 from kubothek.errors import AmbiguousDeleteScopeError, UnindexedColumnError
@@ -22,7 +21,7 @@ from kubothek.model.condition import Condition, Leaf, any_of
 from kubothek.model.read_plan import PARTITION_PREFIX
 from kubothek.plan.bind import bind
 from kubothek.plan.match import match_column
-from kubothek.plan.possible import Mask, Possible, possible
+from kubothek.plan.possible import Mask, Possible, as_mask, possible
 
 
 def bind_scope(
@@ -73,9 +72,9 @@ def deleted_labels(
 
     def judge(leaf: Leaf) -> Possible:
         if leaf.column not in constants:
-            return Possible.exact(_mask(match_column(leaf, files[PARTITION_PREFIX + leaf.column])))
+            return Possible.exact(as_mask(match_column(leaf, files[PARTITION_PREFIX + leaf.column])))
         values, known = constants[leaf.column]
-        matches = _mask(match_column(leaf, values))
+        matches = as_mask(match_column(leaf, values))
         return Possible(matches | ~known, ~matches | ~known)
 
     verdict = possible(condition, files.num_rows, judge)
@@ -89,8 +88,3 @@ def deleted_labels(
         )
     labels = files["label"].filter(pa.array(verdict.can_match))
     return labels.combine_chunks() if isinstance(labels, pa.ChunkedArray) else labels
-
-
-def _mask(matches: pa.Array | pa.ChunkedArray) -> Mask:
-    mask: Mask = np.asarray(matches)
-    return mask

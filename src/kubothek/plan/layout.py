@@ -1,14 +1,15 @@
-"""Whether a write's parameters fit each other and the data, before any row is looked at."""
+"""How the rows of a write are laid out in files, and whether that fits the data, before any row is looked at."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from kubothek.errors import InvalidInputError, SchemaError, UnknownColumnError
+from kubothek.model.names import column_names
 from kubothek.model.schema import normalise_schema
 
 COMPRESSIONS = ("none", "snappy", "gzip", "brotli", "lz4", "zstd")
@@ -20,8 +21,8 @@ ROWS_PER_ROW_GROUP = 262_144
 class Layout:
     """How rows are laid out in files.
 
-    ``unique`` are columns of which no two rows of a physical partition may agree, ``not_null`` columns that may hold
-    no null; both are for cubes.
+    ``unique`` are columns of which no two rows of a physical partition may agree, and which may hold no null: the
+    dimensions of a cube's dataset. All others are the parameters of :func:`kubothek.write_dataset`.
     """
 
     partition_on: tuple[str, ...] = ()
@@ -83,23 +84,6 @@ def _problems(layout: Layout) -> Iterable[str]:
         yield "bucket_by needs num_buckets, the number of files per partition."
     if layout.compression not in COMPRESSIONS:
         yield f"compression must be one of {', '.join(COMPRESSIONS)}, not {layout.compression!r}."
-
-
-def column_names(value: Any, what: str) -> tuple[str, ...]:
-    """Parse a column list: a name, a sequence of distinct names, or ``None``."""
-    if value is None:
-        return ()
-    if isinstance(value, str):
-        return (value,)
-    if isinstance(value, (set, frozenset, Mapping, bytes)) or not isinstance(value, Iterable):
-        raise InvalidInputError(f"{what} must be a column name or an ordered sequence of them, not {value!r}.")
-    names = tuple(value)
-    wrong = [name for name in names if not isinstance(name, str)]
-    doubled = sorted({name for name in names if names.count(name) > 1}) if not wrong else []
-    if wrong or doubled:
-        found = f"holds {wrong[0]!r}" if wrong else f"names {', '.join(doubled)} more than once"
-        raise InvalidInputError(f"{what} must hold distinct column names, but {found}.")
-    return names
 
 
 def record_schema(schema: pa.Schema, layout: Layout, subject: str) -> pa.Schema:

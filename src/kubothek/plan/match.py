@@ -9,7 +9,6 @@ dictionary only the distinct values are compared.
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -60,7 +59,7 @@ def match_column(leaf: Leaf, column: pa.Array | pa.ChunkedArray) -> pa.BooleanAr
 
 
 def _matches_null(leaf: Leaf) -> bool:
-    return isinstance(leaf, IsNull) or (isinstance(leaf, Comparison) and (leaf.op == "!=") != _is_nan(leaf.value))
+    return isinstance(leaf, IsNull) or (isinstance(leaf, Comparison) and (leaf.op == "!=") != is_nan(leaf.value))
 
 
 def _match_values(leaf: Leaf, column: pa.Array | pa.ChunkedArray) -> pa.BooleanArray | pa.ChunkedArray:
@@ -72,7 +71,7 @@ def _match_values(leaf: Leaf, column: pa.Array | pa.ChunkedArray) -> pa.BooleanA
             return _constant(False, len(column))
         return pc.is_in(as_type(column, values.type), value_set=_with_both_zeros(values))
     column = as_type(column, leaf.value.type)
-    if _is_nan(leaf.value):
+    if is_nan(leaf.value):
         mask = column.is_null(nan_is_null=True)
     else:
         mask = _KERNELS[leaf.op](column, leaf.value).fill_null(False)
@@ -93,7 +92,8 @@ def _with_both_zeros(values: pa.Array) -> pa.Array:
     return pa.concat_arrays([values, pa.array([0.0, -0.0], values.type)])
 
 
-def _is_nan(value: Any) -> bool:
+def is_nan(value: pa.Scalar) -> bool:
+    """Tell whether a bound literal, which is not null, is NaN."""
     return bool(pa.types.is_floating(value.type) and value.as_py() != value.as_py())
 
 

@@ -19,10 +19,17 @@ from operator import and_, or_
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from kubothek.model.condition import And, Comparison, Condition, Leaf, Not, Or
 
 Mask = npt.NDArray[np.bool_]
+
+
+def as_mask(matches: pa.Array | pa.ChunkedArray) -> Mask:
+    """Return Arrow's booleans, none of them null, as a mask."""
+    mask: Mask = np.asarray(matches)
+    return mask
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,4 +93,4 @@ def possible(condition: Condition, n: int, leaf: Callable[[Leaf], Possible]) -> 
         case Comparison(column, "!=", value):
             return ~leaf(Comparison(column, "==", value))
         case _:
-            return leaf(condition)  # type: ignore[arg-type]
+            return leaf(condition)  # type: ignore[arg-type]  # what is left is a leaf

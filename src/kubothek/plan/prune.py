@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import types
 
 from kubothek.model.condition import And, Comparison, Condition, IsIn, Leaf, Not, Or
 from kubothek.model.read_plan import PARTITION_PREFIX
-from kubothek.plan.match import match_column
-from kubothek.plan.possible import Possible, possible
+from kubothek.plan.match import is_nan, match_column
+from kubothek.plan.possible import Possible, as_mask, possible
 
 Rule = Literal["partition", "index"]
 
@@ -53,16 +52,12 @@ def _provable(condition: Condition, columns: Collection[str], *, negated: bool) 
             return [leaf for part in parts for leaf in _provable(part, columns, negated=negated)]
         case Not(part):
             return _provable(part, columns, negated=not negated)
-        case Comparison(column, op, value) if column in columns and not _is_nan(value):
+        case Comparison(column, op, value) if column in columns and not is_nan(value):
             if (op == "!=") == negated:
                 return [Comparison(column, "==", value) if negated else condition]
         case IsIn(column) if column in columns and not negated:
             return [condition]
     return []
-
-
-def _is_nan(value: Any) -> bool:
-    return types.is_floating(value.type) and bool(pc.is_nan(value).as_py())
 
 
 def prune_files(
@@ -88,14 +83,14 @@ def prune_files(
     def partition(leaf: Leaf, among: pa.Table) -> Possible:
         if leaf.column not in partition_columns:
             return Possible.unknown(among.num_rows)
-        return Possible.exact(_mask(match_column(leaf, among[PARTITION_PREFIX + leaf.column])))
+        return Possible.exact(as_mask(match_column(leaf, among[PARTITION_PREFIX + leaf.column])))
 
     def partition_and_index(leaf: Leaf, among: pa.Table) -> Possible:
         if leaf.column in partition_columns or leaf not in hits:
             return partition(leaf, among)
         labels = among["label"]
         found = pc.is_in(labels, value_set=hits[leaf].cast(labels.type))
-        return Possible(_mask(found), np.ones(among.num_rows, dtype=np.bool_))
+        return Possible(as_mask(found), np.ones(among.num_rows, dtype=np.bool_))
 
     kept, by_partition = _split(files, condition, partition)
     kept, by_index = _split(kept, condition, partition_and_index) if hits else (kept, kept.slice(0, 0))
@@ -109,7 +104,3 @@ def _split(
     if keep.all():
         return files, files.slice(0, 0)
     return files.filter(pa.array(keep)), files.filter(pa.array(~keep))
-
-
-def _mask(matches: pa.Array | pa.ChunkedArray) -> Any:
-    return matches.to_numpy(zero_copy_only=False) if isinstance(matches, pa.Array) else matches.to_numpy()

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from kubothek.model.condition import Condition, IsIn, IsNull, Leaf
 from kubothek.plan.match import as_type
-from kubothek.plan.possible import Mask, Possible, possible
+from kubothek.plan.possible import Mask, Possible, as_mask, possible
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,17 +141,12 @@ def _in_bounds(values: pa.Array, low: pa.Array, high: pa.Array) -> tuple[Mask, M
 
 
 def _valid(array: pa.Array) -> Mask:
-    return _mask(array.is_valid())
+    return as_mask(array.is_valid())
 
 
 def _true(mask: Any) -> Mask:
-    return _mask(pc.fill_null(mask, False))
+    return as_mask(pc.fill_null(mask, False))
 
 
 def _true_or_unknown(mask: Any) -> Mask:
-    return _mask(pc.fill_null(mask, True))
-
-
-def _mask(mask: Any) -> Mask:
-    result: Mask = mask.to_numpy(zero_copy_only=False)
-    return result
+    return as_mask(pc.fill_null(mask, True))

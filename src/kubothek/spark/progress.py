@@ -28,14 +28,14 @@ class StageTasks:
 class StageTracker(Protocol):
     """What is needed of ``SparkContext.statusTracker()``."""
 
-    def getActiveStageIds(self) -> Sequence[int]:  # noqa: N802
+    def getActiveStageIds(self) -> Sequence[int]:  # noqa: N802  Spark's name
         """Return the ids of the stages that run now."""
 
-    def getStageInfo(self, stageId: int) -> Any:  # noqa: N802, N803
+    def getStageInfo(self, stageId: int) -> Any:  # noqa: N802, N803  Spark's names
         """Return the counts of a stage, ``None`` if it is not known any more."""
 
 
-def count_tasks(tracker: StageTracker) -> StageTasks:
+def running_tasks(tracker: StageTracker) -> StageTasks:
     """Return the tasks of the stages that run now; all counts are 0 when nothing runs."""
     infos = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
     known = [info for info in infos if info is not None]
@@ -68,7 +68,7 @@ def watch_tasks(spark: SparkSession, report: Callable[[StageTasks], None], *, ev
     def watch() -> None:
         with suppress(Exception):  # an action must not fail because its progress cannot be shown
             while not stopped.wait(every):
-                report(count_tasks(tracker))
+                report(running_tasks(tracker))
 
     thread = threading.Thread(target=watch, name="kubothek-progress", daemon=True)
     thread.start()

@@ -30,13 +30,22 @@ from kubothek.errors import InvalidInputError, ObjectNotFoundError, StoreError
 from kubothek.store.content_tag import content_tag
 from kubothek.store.directory_listing import level, object_info, walk
 from kubothek.store.directory_lock import locked
-from kubothek.store.durable import LOCKS, PRIVATE, TEMPORARY, DurableFiles
-from kubothek.store.interface import Blob, Doubtful, Level, LostRace, ObjectInfo, Store, SwapOutcome, Swapped
+from kubothek.store.durable import LOCKS, TEMPORARIES, DurableFiles
+from kubothek.store.interface import (
+    Blob,
+    Doubtful,
+    Level,
+    LostRace,
+    ObjectInfo,
+    Store,
+    SwapOutcome,
+    Swapped,
+    whole_range,
+)
 from kubothek.store.key import check_key, check_prefix
 
 _FILE_URL = re.compile(r"file:(?://([^/]*))?(/.*)", re.IGNORECASE | re.DOTALL)
 _OTHER_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
-_TEMPORARIES, _LOCKS = f"{PRIVATE}/{TEMPORARY}/", f"{PRIVATE}/{LOCKS}/"
 _NAME_BYTES = 255
 
 
@@ -75,13 +84,7 @@ class DirectoryStore(Store, schemes=("file",)):
         with _read_errors("get_range", key), open(self._path(key), "rb") as file:
             file.seek(start)
             data = file.read(length)
-        if len(data) != length:
-            raise StoreError(
-                f"Asked for {length} bytes from {start} of {key!r}, which ends after {len(data)} of them.",
-                key=key,
-                operation="get_range",
-            )
-        return data
+        return whole_range(data, key, start, length)
 
     def info(self, key: str) -> ObjectInfo:
         """See :meth:`Store.info`; the tag would need the bytes and is ``None``."""
@@ -177,15 +180,15 @@ class DirectoryStore(Store, schemes=("file",)):
 
     def remove_leftovers(self, before: datetime, *, dry_run: bool = False) -> builtins.list[str]:
         """See :meth:`Store.remove_leftovers`: temporary files."""
-        with _store_errors("remove_leftovers", _TEMPORARIES):
+        with _store_errors("remove_leftovers", TEMPORARIES):
             names = [info.key for info in walk(self._files.temporaries, "", "") if info.modified < before]
             if not dry_run:
                 self._files.remove(os.path.join(self._files.temporaries, name) for name in names)
-        return [_TEMPORARIES + name for name in names]
+        return [TEMPORARIES + name for name in names]
 
     def _path(self, key: str) -> str:
         check_key(key)
-        if f"{key}/".startswith((_TEMPORARIES, _LOCKS)):
+        if f"{key}/".startswith((TEMPORARIES, LOCKS)):
             raise InvalidInputError(f"{key!r} lies where this store keeps its temporaries and locks.", key=key)
         for name in key.split("/"):
             if len(name) > _NAME_BYTES or len(name.encode()) > _NAME_BYTES:
@@ -236,7 +239,7 @@ class DirectoryStore(Store, schemes=("file",)):
         return os.path.exists(self._lock_file(key))
 
     def _lock_file(self, key: str) -> str:
-        return os.path.join(self.root, PRIVATE, LOCKS, content_tag(key.encode()))
+        return os.path.join(self.root, LOCKS, content_tag(key.encode()))
 
 
 def _root(url: str | os.PathLike[str]) -> str:

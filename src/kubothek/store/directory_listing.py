@@ -10,11 +10,13 @@ import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from kubothek.store.durable import LOCKS, PRIVATE, TEMPORARY
+from kubothek.store.durable import LOCKS, TEMPORARIES
 from kubothek.store.interface import Level, ObjectInfo
 from kubothek.store.key import is_key
 
-_HIDDEN = {f"{PRIVATE}/{TEMPORARY}/", f"{PRIVATE}/{LOCKS}/"}
+_HIDDEN = {TEMPORARIES, LOCKS}
+_PRIVATE = "_kubothek/"
+"""The folder of both; it is not shown where it holds nothing else."""
 
 
 def walk(root: str, folder: str, start: str) -> Iterator[ObjectInfo]:
@@ -31,7 +33,7 @@ def level(root: str, folder: str, start: str) -> Level:
     entries = _entries(root, folder, start)
     objects = [info for key, entry in entries if not key.endswith("/") for info in describe(key, entry)]
     folders = [key for key, _ in entries if key.endswith("/")]
-    return objects, [key for key in folders if key != f"{PRIVATE}/" or _entries(root, key, "")]
+    return objects, [key for key in folders if key != _PRIVATE or _entries(root, key, "")]
 
 
 def describe(key: str, entry: os.DirEntry[str]) -> Iterator[ObjectInfo]:

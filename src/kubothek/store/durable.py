@@ -21,9 +21,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-PRIVATE = "_kubothek"
-TEMPORARY = ".tmp"
-LOCKS = ".locks"
+TEMPORARIES = "_kubothek/.tmp/"
+LOCKS = "_kubothek/.locks/"
 """The dots keep both apart from ``_kubothek/<uuid>/``: a dataset's name holds none."""
 
 _ATTEMPTS = 20
@@ -34,7 +33,7 @@ class DurableFiles:
 
     def __init__(self, root: str, fsync: bool) -> None:
         self.root = root
-        self.temporaries = os.path.join(root, PRIVATE, TEMPORARY)
+        self.temporaries = os.path.join(root, TEMPORARIES.rstrip("/"))
         self._fsync = fsync
 
     @contextmanager

@@ -21,7 +21,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from kubothek.errors import InvalidInputError, ObjectNotFoundError
+from kubothek.errors import InvalidInputError, ObjectNotFoundError, StoreError
 from kubothek.store.range_file import RangeFile
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://|(file):/")
@@ -181,12 +181,7 @@ class Store:
         """Write the object of one key under another, whatever was there; ``ObjectNotFoundError`` without a source."""
         raise NotImplementedError
 
-    def remove_leftovers(
-        self,
-        before: datetime,
-        *,
-        dry_run: bool = False,
-    ) -> builtins.list[str]:
+    def remove_leftovers(self, before: datetime, *, dry_run: bool = False) -> builtins.list[str]:
         """Remove what writers that were killed before this time left behind invisibly; return the names."""
         return []
 
@@ -211,6 +206,17 @@ class Store:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as URL and given options; locks, clients and what the environment said are not part of it."""
         return _rebuild, (type(self), self.url, self._options)
+
+
+def whole_range(data: bytes, key: str, start: int, length: int) -> bytes:
+    """Return what was read as a range of an object; ``StoreError`` if the object ends before the range does."""
+    if len(data) != length:
+        raise StoreError(
+            f"Asked for {length} bytes from {start} of {key!r}, which ends after {len(data)} of them.",
+            key=key,
+            operation="get_range",
+        )
+    return data
 
 
 def _rebuild(kind: type[Store], url: str, options: dict[str, Any]) -> Store:

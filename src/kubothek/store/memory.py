@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from kubothek.errors import InvalidInputError, ObjectNotFoundError, StoreError
 from kubothek.store.content_tag import content_tag
-from kubothek.store.interface import Blob, Level, LostRace, ObjectInfo, Store, SwapOutcome, Swapped
+from kubothek.store.interface import Blob, Level, LostRace, ObjectInfo, Store, SwapOutcome, Swapped, whole_range
 from kubothek.store.key import check_key, check_prefix
 
 _SCHEME = "memory://"
@@ -62,13 +62,7 @@ class MemoryStore(Store, schemes=("memory",)):
     def get_range(self, key: str, start: int, length: int) -> bytes:
         """See :meth:`Store.get_range`."""
         data = self._object("get_range", key).blob.data[start : start + length]
-        if len(data) != length:
-            raise StoreError(
-                f"Asked for {length} bytes from {start} of {key!r}, which ends after {len(data)} of them.",
-                key=key,
-                operation="get_range",
-            )
-        return data
+        return whole_range(data, key, start, length)
 
     def info(self, key: str) -> ObjectInfo:
         """See :meth:`Store.info`."""

@@ -20,7 +20,17 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 
 from kubothek.errors import InvalidInputError, StoreError
-from kubothek.store.interface import Blob, Doubtful, Level, LostRace, ObjectInfo, Store, SwapOutcome, Swapped
+from kubothek.store.interface import (
+    Blob,
+    Doubtful,
+    Level,
+    LostRace,
+    ObjectInfo,
+    Store,
+    SwapOutcome,
+    Swapped,
+    whole_range,
+)
 from kubothek.store.key import check_key, check_prefix
 from kubothek.store.obstore_runtime import FORK_GUARD, first_part, load_obstore, obstore_errors, store_error
 from kubothek.store.range_file import Sink
@@ -75,13 +85,7 @@ class RemoteStore(Store, schemes=("s3", "s3a", "gs", "az", "azure", "adl", "abfs
             return b""
         with self._calling("get_range", key) as backend:
             data = bytes(backend.get_range(key, start=start, length=length))
-        if len(data) != length:
-            raise StoreError(
-                f"Asked for {length} bytes from {start} of {key!r}, which ends after {len(data)} of them.",
-                key=key,
-                operation="get_range",
-            )
-        return data
+        return whole_range(data, key, start, length)
 
     def info(self, key: str) -> ObjectInfo:
         """See :meth:`Store.info`."""

@@ -221,7 +221,7 @@ class FaultyStore(WrappedStore):
         if fault is Fault.REPEAT:
             return act()
         if call.verb in ("create", "replace"):
-            return Doubtful(error)  # type: ignore[return-value]
+            return Doubtful(error)  # type: ignore[return-value]  # T of these verbs
         raise error
 
     def land(self) -> None:

@@ -22,6 +22,7 @@ from kubothek.errors import InvalidInputError, SchemaError
 from kubothek.model.schema import normalise_type
 
 LABELS = "partition"
+"""Column of an index that holds the labels; no column of this name can be indexed."""
 _LABELS_TYPE = pa.list_(pa.string())
 
 
