@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubothek.codec.index import encode_index, read_index
+from kubothek.codec.index import embedded_values, encode_index, read_index
 from kubothek.errors import CorruptDatasetError, InvalidInputError, SchemaError
 from kubothek.model.condition import Comparison, IsIn
 from kubothek.plan.index_merge import index_from_postings, merge_index
@@ -171,14 +171,30 @@ def test_indices_of_other_writers_are_read() -> None:
         (b"", "cannot be read as an index"),
         (encode_index("i1", build([("a", "1")], pa.string())), "cannot be read as an index"),
         (encode_index("i2", build([(1, "1")], pa.int64()).rename_columns(["i2", "partition"])), "lacks i1"),
+        (encode_index("i1", pa.table({"i1": [1], "partition": pa.nulls(1, pa.list_(pa.string()))})), "no labels"),
     ],
-    ids=["empty", "other type", "other column"],
+    ids=["empty", "other type", "other column", "no labels"],
 )
 def test_what_is_no_index_on_the_column_is_corrupt(data: bytes, message: str) -> None:
     """The error names the file."""
     with pytest.raises(CorruptDatasetError, match=message) as caught:
         read(data, pa.int64())
     assert caught.value.key == "d/indices/i1/x"
+
+
+@pytest.mark.parametrize("column", [".i1", "..", "[0]", "i1.x", "`i1"])
+def test_a_column_may_have_a_name_that_looks_like_a_path(column: str) -> None:
+    """Arrow finds columns by paths too; a name is meant as it is."""
+    index = build([(2, "2"), (1, "1")], pa.int64()).rename_columns([column, "partition"])
+    file = pa.BufferReader(encode_index(column, index))
+    assert read_index(file, "k", column, pa.int64()).to_pydict() == {column: [1, 2], "partition": [["1"], ["2"]]}
+
+
+def test_values_of_an_index_in_an_old_header() -> None:
+    """They are texts, and those that are no values of the column are an error of the header."""
+    assert embedded_values("i1", ["1", "2"], pa.int64()) == pa.array([1, 2])
+    with pytest.raises(CorruptDatasetError, match="no int64"):
+        embedded_values("i1", ["a"], pa.int64())
 
 
 def tagged(value: dict[str, Any]) -> Any:

@@ -33,11 +33,13 @@ def test_names_that_would_not_be_one_part_of_a_key_are_refused(uuid: str) -> Non
 
 
 def test_names_may_hold_what_cubes_need() -> None:
-    """A dataset of a cube has two plus signs in its name; no table takes the folder of the indices."""
+    """A dataset of a cube has two plus signs in its name; nothing takes the folders of the indices and of our own."""
     keys.check_uuid("flights-2_x++seed")
     keys.check_table("core")
     with pytest.raises(InvalidInputError):
         keys.check_table("indices")
+    with pytest.raises(InvalidInputError):
+        keys.check_uuid("_kubothek")
 
 
 @pytest.mark.parametrize("column", [".", ".."])

@@ -265,3 +265,13 @@ def test_everything_is_the_condition_without_one() -> None:
     """No condition, an empty text and the condition that everything matches are one."""
     store = shared()
     assert places(store) == places(store, where=EVERYTHING) == places(store, where="")
+
+
+def test_any_name_may_be_a_partition_column() -> None:
+    """Names that plans use for their own columns do not get in the way of the user's."""
+    cube = kb.Cube("names", ["key"], ["unit"])
+    rows = pa.table({"unit": ["a", "b"], "key": [1, 2], "label": [3, 4], "rows": [5, 6], "overlay": [7, 8]})
+    store = f"memory://{uuids.uuid4().hex}"
+    kb.build_cube(rows, cube, store)
+    found = dict(kb.query_cube(cube, store, partition_by="unit").groups())
+    assert {key: table["label"].to_pylist() for key, table in found.items()} == {("a",): [3], ("b",): [4]}

@@ -24,7 +24,7 @@ from kubothek.errors import (
 )
 from kubothek.store.interface import Store
 from kubothek.store.open import open_store
-from kubothek.testing.stores import Call, Fault, FaultyStore
+from kubothek.testing.stores import Call, Fault, FaultyStore, WrappedStore
 
 CUBE = kb.Cube("c", ["x", "y"], ["p"], index_columns=["i1"])
 SEED = pa.table({"p": [0, 0, 1], "x": [0, 1, 0], "y": [0, 0, 0], "i1": ["a", "b", "a"], "v1": [1, 2, 3]})
@@ -334,6 +334,25 @@ def test_an_unknown_outcome_takes_nothing_back() -> None:
         kb.build_cube({"seed": SEED, "e": E}, CUBE, faulty)
     faulty.land()
     assert kb.query_cube(CUBE, store).to_arrow()["v2"].to_pylist() == [1.5, None, None]
+
+
+@pytest.mark.parametrize("dataset", ["e", "seed"])
+def test_an_interrupt_after_a_swap_deletes_nothing(dataset: str) -> None:
+    """Files that a header refers to stay, also if nobody got to know that it was put; building again completes."""
+
+    class Interrupted(WrappedStore):
+        def around(self, call: Call, act: Callable[[], Any]) -> Any:
+            answer = act()
+            if is_swap(call, dataset):
+                raise KeyboardInterrupt
+            return answer
+
+    store = new_store()
+    with pytest.raises(KeyboardInterrupt):
+        kb.build_cube({"seed": SEED, "e": E}, CUBE, Interrupted(store))
+    assert kb.open_dataset(f"c++{dataset}", store).scan().to_arrow().num_rows
+    kb.build_cube({"seed": SEED, "e": E}, CUBE, store, overwrite=True)
+    assert v1(store) == [1, 3, 2]
 
 
 def test_names_of_columns_and_datasets() -> None:

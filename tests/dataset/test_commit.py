@@ -30,6 +30,7 @@ from kubothek.errors import (
     UnindexedColumnError,
 )
 from kubothek.model.condition import C
+from kubothek.model.header import HeaderFormat
 from kubothek.model.staged import ChangeSet, StagedPartition
 from kubothek.store.interface import Blob, Store
 from kubothek.store.open import open_store
@@ -408,6 +409,20 @@ def test_no_answer_then_a_late_one() -> None:
     assert (len(labels(done)), sorted(index(load_snapshot("d", inner)))) == (2, [1, 2])
 
 
+@pytest.mark.parametrize("creating", [True, False])
+def test_no_answer_then_a_refusal(creating: bool) -> None:
+    """A refused repetition says nothing about the request before it, which may come through later."""
+    inner = new_store()
+    base = None if creating else create(inner, stage(inner, 1, [1]))
+    faults = iter([Fault.LATE, Fault.REFUSE])
+    store = FaultyStore(inner, lambda call: next(faults) if is_swap(call) else None)
+    settings = {"tables": {"table": SCHEMA}, "partition_keys": ("p",), "index_columns": ("i1",), "create": True}
+    with pytest.raises(CommitStateUnknownError, match="refused another"):
+        commit(store, "d", change(stage(inner, 2, [2]), **settings), base, FAST)
+    store.land()
+    assert 2 in index(load_snapshot("d", inner))
+
+
 def test_no_answer_and_others_went_on() -> None:
     """With a lost answer and later commits of others, the ids in the header tell ours."""
     inner = new_store()
@@ -475,11 +490,11 @@ def test_msgpack_gives_way_to_json() -> None:
 
 
 @pytest.mark.parametrize("first", ["json", "msgpack"])
-def test_creators_in_two_formats(first: str) -> None:
+def test_creators_in_two_formats(first: HeaderFormat) -> None:
     """A header in one format does not keep one in the other out, and yet nobody's dataset is hidden by a second one."""
     store = new_store()
     a, b = stage(store, 1, [1]), stage(store, 2, [2])
-    second = "msgpack" if first == "json" else "json"
+    second: HeaderFormat = "msgpack" if first == "json" else "json"
     shared = Meanwhile(store, lambda: create(store, a, header_format=first))
     done = create(shared, b, header_format=second)
     assert labels(done) == labels(load_snapshot("d", store)) == [a.label, b.label]

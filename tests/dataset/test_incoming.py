@@ -73,6 +73,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "names in two levels": (lambda: pd.DataFrame({("a", "b"): [1]}), SchemaError, "tuple"),
     "a name twice": (lambda: pa.table([[1], [2]], ["x", "x"]), SchemaError, "more than one column named x"),
     "a name twice in pandas": (lambda: pd.DataFrame([[1, 2]], columns=["x", "x"]), SchemaError, "named x"),
+    "a name that the writer uses": (lambda: pa.table({"__kubothek_bucket": [1]}), SchemaError, "Rename"),
+    "an integer that is too large": (lambda: pd.DataFrame({"x": [2**70]}), SchemaError, "one type"),
+    "half a surrogate pair": (lambda: pd.DataFrame({"x": ["\ud800"]}), SchemaError, "one type"),
+    "sparse values": (lambda: pd.DataFrame({"x": pd.array([1.0], dtype="Sparse[float]")}), SchemaError, "one type"),
     "mixed values": (lambda: pd.DataFrame({"x": [1, "a"]}), SchemaError, "one type"),
 }
 

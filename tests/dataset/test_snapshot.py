@@ -18,7 +18,7 @@ from kubothek.codec.labels import file_name
 from kubothek.dataset.commit import commit
 from kubothek.dataset.snapshot import Snapshot, find_snapshot, load_snapshot, load_snapshots
 from kubothek.errors import CorruptDatasetError, DatasetNotFoundError, InvalidInputError
-from kubothek.model.header import Header, partitions_schema
+from kubothek.model.header import CommitState, Header, partitions_schema
 from kubothek.model.staged import ChangeSet, StagedPartition
 from kubothek.store.interface import Store
 from kubothek.store.open import open_store
@@ -149,6 +149,16 @@ def test_missing_schema() -> None:
     put_header(store, "e", partitions=None)
     with pytest.raises(CorruptDatasetError, match="neither partitions nor a schema"):
         load_snapshot("e", store)
+
+
+def test_state_that_lacks_a_table() -> None:
+    """Files of a table whose schema our own state does not have would be passed over in silence."""
+    store = memory_store()
+    row = {"label": ["p=1/a"], "rows": [None], "bytes": [None], "file/table": ["d/table/p=1/a.parquet"]}
+    state = CommitState(1, "c", ("c",), "i", {"other": pa.schema([("p", pa.int64()), ("x", pa.int64())])})
+    put_header(store, partitions=pa.table(row, schema=partitions_schema(("table",))), state=state)
+    with pytest.raises(CorruptDatasetError, match="files of table 'table'"):
+        load_snapshot("d", store)
 
 
 def test_unknown_table(corpus: Path) -> None:

@@ -38,9 +38,9 @@ def stage(store: Store, frames: Iterable[pa.Table], write_id: str = WRITE_ID, **
     return stage_rows(ArrowRows(iter(frames)), staging)
 
 
-def stage_and_fail(store: Store, error: Exception) -> None:
+def stage_and_fail(store: Store, error: BaseException, *, committing: bool = True) -> None:
     """Stage the rows and fail afterwards, as a commit does."""
-    with discard_on_error(store, "u", "table", WRITE_ID, unless=CommitStateUnknownError):
+    with discard_on_error(store, "u", "table", WRITE_ID, committing=committing):
         stage(store, [ROWS])
         raise error
 
@@ -79,7 +79,7 @@ def test_an_error_takes_back_this_write_only() -> None:
     before = keys(store)
     store.put(f"_kubothek/u/i/staged/{WRITE_ID}/1.arrow", b"")
     with pytest.raises(ValueError, match="broken"):
-        stage_and_fail(store, ValueError("broken"))
+        stage_and_fail(store, ValueError("broken"), committing=False)
     assert keys(store) == before
 
 
@@ -91,11 +91,22 @@ def test_an_unknown_outcome_keeps_what_was_staged() -> None:
     assert len(keys(store)) == 2
 
 
+def test_an_interrupted_commit_keeps_what_was_staged() -> None:
+    """An interrupt may come when the header is there already; one while rows are staged may not."""
+    store = new_store()
+    with pytest.raises(KeyboardInterrupt):
+        stage_and_fail(store, KeyboardInterrupt(), committing=False)
+    assert keys(store) == []
+    with pytest.raises(KeyboardInterrupt):
+        stage_and_fail(store, KeyboardInterrupt())
+    assert len(keys(store)) == 2
+
+
 def test_the_cause_is_told_even_if_nothing_can_be_taken_back() -> None:
     """An error while tidying up does not hide what went wrong."""
     broken = FaultyStore(new_store(), lambda call: Fault.REFUSE if call.verb == "delete" else None)
     with pytest.raises(ValueError, match="broken"):
-        stage_and_fail(broken, ValueError("broken"))
+        stage_and_fail(broken, ValueError("broken"), committing=False)
 
 
 def test_a_store_that_fails_once() -> None:

@@ -151,6 +151,8 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], type[Exception], str]] = {
     "a table that is not there": (MORE, {"table": "other"}, InvalidInputError, "other"),
     "nothing to do": (None, {}, InvalidInputError, "nothing to do"),
     "an empty mapping": (None, {"delete_scope": [{}]}, InvalidInputError, "everything"),
+    "an empty text": (None, {"delete_scope": ""}, InvalidInputError, "everything"),
+    "a scope without columns": (None, {"delete_scope": "true"}, InvalidInputError, "everything"),
     "a scope on a column without an index": (MORE, {"delete_scope": [{"v1": 1}]}, UnindexedColumnError, "v1"),
     "a scope on a column that is not there": (MORE, {"delete_scope": [{"z": 1}]}, UnknownColumnError, "z"),
     "a scope of the wrong type": (MORE, {"delete_scope": [{"p": "one"}]}, InvalidInputError, "one"),

@@ -10,8 +10,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kubothek.engine.writing import BUCKET, WriteTask, bucket_numbers, check_cells, cut_runs, write_files
-from kubothek.errors import DuplicateCellsError, NullValueError, SchemaError
+from kubothek.engine.writing import (
+    BUCKET,
+    WriteTask,
+    bucket_numbers,
+    check_cells,
+    conform_rows,
+    cut_runs,
+    write_files,
+)
+from kubothek.errors import DuplicateCellsError, InvalidInputError, NullValueError, SchemaError
 from kubothek.model.staged import StagedPartition
 from kubothek.store.interface import Store
 from kubothek.store.open import open_store
@@ -115,6 +123,21 @@ def test_nan_is_no_dimension() -> None:
     rows = pa.record_batch([[1], [float("nan")]], schema=schema)
     with pytest.raises(NullValueError, match="NaN"):
         list(write_files(new_store(), task(schema=schema, index_columns=(), unique=("x",)), [rows]))
+
+
+def test_a_date_without_a_text_is_no_partition_value() -> None:
+    """Dates that Python does not have cannot be in a path; the error is not Python's."""
+    schema = pa.schema([("p", pa.date32()), ("x", pa.int64())])
+    rows = pa.record_batch([pa.array([2**31 - 1], pa.int32()).cast(pa.date32()), [1]], schema=schema)
+    with pytest.raises(InvalidInputError, match="between the years 1 and 9999"):
+        list(write_files(new_store(), task(schema=schema, index_columns=()), [rows]))
+
+
+def test_run_ends_are_decoded() -> None:
+    """An encoding is no type: its values are stored."""
+    encoded = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array([5, 6]))
+    rows = conform_rows(pa.table({"p": [1, 1, 1], "x": encoded, "i1": [0, 0, 0]}), task())
+    assert rows["x"].to_pylist() == [5, 5, 6]
 
 
 def test_a_reader_that_stops_leaves_no_open_file() -> None:

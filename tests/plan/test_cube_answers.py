@@ -117,7 +117,8 @@ def answer(seed: Stored, e: Stored, where: Condition, by: tuple[str, ...]) -> Co
 def carried_out(plan: ReadPlan, query: ResolvedQuery, seed: Stored, e: Stored) -> Counter[Any]:
     """Do what the plan says, unit by unit."""
     found: Counter[Any] = Counter()
-    for unit in plan.units.to_pylist():
+    for values in plan.units.to_pylist():
+        unit = {name.removeprefix("partition/"): value for name, value in values.items()}
         inputs = [read_input(plan, number, unit, {"seed": seed, "e": e}) for number in range(len(plan.inputs))]
         rows = inputs[0]
         for step in plan.joins:

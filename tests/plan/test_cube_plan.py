@@ -131,7 +131,7 @@ def test_partition_by() -> None:
     """Step 3: grouped by I2, a unit has one value of it; groups come in order, then partitions."""
     plan = make_plan(REGROUP, DISJOINT, where=C("I1") > 1, partition_by="I2")
     assert layout(plan) == ["1/0/1: seed b c enrich f", "1/1/0: seed d enrich g", "2/1/0: seed e enrich g"]
-    assert plan.read.units.column_names == ["unit", "I2", "P", "Q"]
+    assert plan.read.units.column_names == ["unit", "partition/I2", "partition/P", "partition/Q"]
     assert plan.read.group_by == ("I2",)
     assert plan.read.pinned == ((0, "I2"),)
 
@@ -259,7 +259,8 @@ def test_nothing_left() -> None:
     plan = make_plan(ALIGN, [SEED, member("e", "x v2", {"r": (0,)}, "p")], where=C("p") == 9)
     assert layout(plan) == []
     assert plan.read.schema.names == ["p", "q", "v1", "v2", "x", "y"]
-    assert plan.read.units.schema == pa.schema([("unit", pa.int32()), ("p", pa.int64()), ("q", pa.int64())])
+    values = [("partition/p", pa.int64()), ("partition/q", pa.int64())]
+    assert plan.read.units.schema == pa.schema([("unit", pa.int32()), *values])
     assert [table.num_rows for table in plan.read.files] == [0, 0]
 
 

@@ -7,7 +7,10 @@ content of an index comes about is in :mod:`kubothek.plan.index_merge`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kubothek.codec.data import group_statistics
@@ -34,7 +37,7 @@ def encode_index(column: str, index: pa.Table) -> bytes:
     index = index.select(schema.names).cast(schema)
     sink = pa.BufferOutputStream()
     pq.write_table(
-        index.sort_by(column),
+        index.take(pc.sort_indices(index[column])),  # not by name: Arrow takes ".x" and "[0]" for paths
         sink,
         row_group_size=_VALUES_PER_ROW_GROUP,
         compression="zstd",
@@ -83,11 +86,29 @@ def read_index(
             raise CorruptDatasetError(f"{key!r} is no index on {column!r}: it lacks {', '.join(missing)}.", key=key)
         groups = _possible_groups(parquet.metadata, column, condition)
         index = parquet.read_row_groups(groups, columns=schema.names).select(schema.names).cast(schema)
+        if index[LABELS].null_count:
+            raise CorruptDatasetError(f"{key!r} is no index on {column!r}: a value has no labels.", key=key)
     except KubothekError:  # this one, or the store's
         raise
     except (pa.ArrowException, OSError) as error:
         raise CorruptDatasetError(f"{key!r} cannot be read as an index on {column!r}: {error}", key=key) from error
     return index if condition == EVERYTHING else index.filter(match_rows(condition, index))
+
+
+def embedded_values(column: str, values: Iterable[str], kind: pa.DataType) -> pa.Array:
+    """Return the values of an index that is kept in an old header, where they are texts.
+
+    Raises
+    ------
+    CorruptDatasetError
+        They are no values of the column's type.
+    """
+    try:
+        return pa.array(list(values), pa.string()).cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise CorruptDatasetError(
+            f"The header's index on {column!r} holds what is no {kind}: {error}. Overwrite the dataset.", key=None
+        ) from error
 
 
 def _possible_groups(metadata: pq.FileMetaData, column: str, condition: Condition) -> list[int]:

@@ -41,9 +41,11 @@ def check_uuid(uuid: str) -> None:
     Raises
     ------
     InvalidInputError
-        If it holds anything but ASCII letters, digits, ``+``, ``-`` and ``_``.
+        If it holds anything but ASCII letters, digits, ``+``, ``-`` and ``_``, or names the folder of our own objects.
     """
     _check_name(uuid, "dataset uuid")
+    if uuid == "_kubothek":
+        raise InvalidInputError("A dataset cannot be called '_kubothek': that folder holds our own objects.")
 
 
 def check_table(table: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid as uuids
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from kubothek.codec.labels import write_prefix
 from kubothek.dataset.commit import commit
 from kubothek.dataset.incoming import Rows
 from kubothek.dataset.snapshot import Snapshot
-from kubothek.dataset.staging import Staged
+from kubothek.dataset.staging import Staged, discard_on_error
 from kubothek.errors import CommitStateUnknownError, KubothekError
 from kubothek.model.cube import Cube
 from kubothek.model.header import SINGLE_TABLE, Header
@@ -35,6 +36,17 @@ class CubeWrite:
     base: Snapshot | None
     expected: pa.Schema | None
     change: ChangeSet
+
+
+def discard_all_on_error(
+    writes: Sequence[CubeWrite], cube: Cube, store: Store, *, committing: bool = False
+) -> ExitStack:
+    """Delete what all these datasets have staged if the body fails; see ``discard_on_error``."""
+    stack = ExitStack()
+    for write in writes:
+        uuid, write_id = cube.dataset_uuid(write.dataset_id), write.change.write_id
+        stack.enter_context(discard_on_error(store, uuid, SINGLE_TABLE, write_id, committing=committing))
+    return stack
 
 
 def commit_writes(
@@ -61,7 +73,8 @@ def commit_writes(
     except CommitStateUnknownError:
         # Perhaps it took place, and then the call is complete; what came before it is consistent either way.
         raise
-    except BaseException as error:
+    except KubothekError as error:
+        # Of any other, such as an interrupt, nobody knows whether it came before or after the header was put.
         before = [write for write in writes if write.dataset_id in committed]
         stuck = [w for w in before if not _take_back(w, staged[w.dataset_id], committed[w.dataset_id], store)]
         if stuck:

@@ -15,6 +15,7 @@ from kubothek.engine.join import sort_rows
 from kubothek.engine.lazy import LazyRows
 from kubothek.engine.writing import cut_runs
 from kubothek.model.cube import Cube
+from kubothek.model.read_plan import PARTITION_PREFIX
 from kubothek.model.where import parse_where
 from kubothek.plan.cube_plan import CubePlan, plan_cube
 from kubothek.plan.cube_resolve import ResolvedQuery, resolve
@@ -48,13 +49,13 @@ class Query(LazyRows):
         plan = self._plan
         if plan.units.num_rows == 0:
             return
-        keys = plan.units.select(list(plan.group_by))
-        starts = cut_runs(plan.units, plan.group_by)
+        columns = [PARTITION_PREFIX + name for name in plan.group_by]
+        starts = cut_runs(plan.units, columns)
         tables = local.read_units(self._store, plan)
         for start, stop in zip(starts, np.append(starts[1:], plan.units.num_rows), strict=True):
             rows = pa.concat_tables([next(tables) for _ in range(start, stop)])
             if rows.num_rows:
-                key = tuple(keys.column(name)[int(start)].as_py() for name in plan.group_by)
+                key = tuple(plan.units.column(name)[int(start)].as_py() for name in columns)
                 yield key, sort_rows(rows, plan.order)
 
     def to_arrow(self) -> pa.Table:

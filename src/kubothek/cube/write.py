@@ -11,21 +11,20 @@ from __future__ import annotations
 
 import uuid as uuids
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from kubothek.cube.commit import CubeWrite, commit_writes
+from kubothek.cube.commit import CubeWrite, commit_writes, discard_all_on_error
 from kubothek.cube.members import as_member, find_members
 from kubothek.dataset.dataset import Dataset
 from kubothek.dataset.incoming import ArrowRows, Rows, SparkRows, parse_rows
 from kubothek.dataset.snapshot import Snapshot
-from kubothek.dataset.staging import Staged, Staging, discard_on_error, stage_rows
+from kubothek.dataset.staging import Staged, Staging, stage_rows
 from kubothek.dataset.write import incarnation, parse_metadata
 from kubothek.engine.spark_types import arrow_schema
-from kubothek.errors import CommitStateUnknownError, CubeNotFoundError, InvalidInputError
+from kubothek.errors import CubeNotFoundError, InvalidInputError
 from kubothek.model.cube import Cube
 from kubothek.model.header import SINGLE_TABLE
 from kubothek.model.schema import merge_schemas, normalise_schema
@@ -218,14 +217,10 @@ def _write(data: Any, cube: Cube | str, store: Store, request: _Request) -> dict
     spec = _specification(cube, snapshots, store, request.mode)
     rows = {name: _materialised(name, given) for name, given in _by_dataset(data, spec).items() if given is not None}
     writes = _prepare(rows, spec, snapshots, request)
-    with ExitStack() as stack:
-        for write in writes:
-            uuid = spec.dataset_uuid(write.dataset_id)
-            stack.enter_context(
-                discard_on_error(store, uuid, SINGLE_TABLE, write.change.write_id, unless=CommitStateUnknownError)
-            )
+    with discard_all_on_error(writes, spec, store):
         staged = {write.dataset_id: _stage(write, spec, store) for write in writes}
         _refuse_empty(staged, spec)
+    with discard_all_on_error(writes, spec, store, committing=True):
         committed = commit_writes(writes, staged, spec, store)
     return {dataset_id: Dataset(committed[dataset_id]) for dataset_id in sorted(committed)}
 

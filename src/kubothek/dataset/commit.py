@@ -225,7 +225,13 @@ def _swap(
         if earlier is not None:
             return _Lost(earlier)
     for attempt in range(_DOUBTFUL_TRIES):
-        outcome = store.create(key, data) if current is None else store.replace(key, data, current.etag)
+        try:
+            outcome = store.create(key, data) if current is None else store.replace(key, data, current.etag)
+        except StoreError as error:
+            if attempt == 0:
+                raise
+            # Refused now, but the request without an answer may still be carried out.
+            raise _unknown(header.uuid, change, "then refused another") from error
         if isinstance(outcome, Swapped):
             if header.format == "msgpack":
                 found = _read_back(header.uuid, store, change, surroundings)

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from kubothek.engine.spark import is_spark
+from kubothek.engine.writing import BUCKET
 from kubothek.errors import InvalidInputError, SchemaError
 
 
@@ -86,7 +87,7 @@ def _to_table(data: Any, subject: str) -> pa.Table:
         _check_names(list(data.columns), subject)
         try:
             table = pa.Table.from_pandas(data, preserve_index=False)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        except (TypeError, ValueError, OverflowError, pa.ArrowNotImplementedError) as error:
             raise SchemaError(f"The data for {subject} has values that do not fit one type: {error}") from error
     else:
         try:
@@ -104,6 +105,11 @@ def _check_names(names: list[Any], subject: str) -> None:
             f"Column names of the data for {subject} must be strings, but there is {wrong[0]!r} "
             f"({type(wrong[0]).__name__}). Rename it.",
             columns=tuple(wrong),
+        )
+    if BUCKET in names:
+        raise SchemaError(
+            f"Column {BUCKET!r} of the data for {subject} has a name that is used while rows are written. Rename it.",
+            columns=(BUCKET,),
         )
     doubled = sorted({name for name in names if names.count(name) > 1})
     if doubled:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kubothek.codec.index import encode_index, read_index
+from kubothek.codec.index import embedded_values, encode_index, read_index
 from kubothek.codec.keys import index_key
 from kubothek.engine.local import map_in_threads
 from kubothek.errors import CorruptDatasetError, ObjectNotFoundError, StoreError
@@ -71,7 +71,7 @@ def _base_content(store: Store, merge: IndexMerge) -> tuple[pa.DataType, pa.Tabl
     kind = merge.type or pa.string()
     if not merge.embedded:
         return kind, None
-    values = pa.array(list(merge.embedded), pa.string()).cast(kind)
+    values = embedded_values(merge.column, merge.embedded, kind)
     parts = list(zip(merge.embedded.values(), values, strict=True))
     labels = [label for part, _ in parts for label in part]
     repeated = values.take(np.repeat(np.arange(len(values)), [len(part) for part, _ in parts]))

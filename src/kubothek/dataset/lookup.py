@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kubothek.codec.index import read_index
+from kubothek.codec.index import embedded_values, read_index
 from kubothek.dataset.snapshot import Snapshot
 from kubothek.engine.local import map_in_threads
 from kubothek.errors import CorruptDatasetError, IndexNotFoundError, ObjectNotFoundError
@@ -54,7 +54,7 @@ def load_postings(snapshot: Snapshot, column: str, condition: Condition = EVERYT
             ) from error
     if column in snapshot.header.embedded_indices and kind is not None:
         embedded = snapshot.header.embedded_indices[column]
-        values = pa.array(list(embedded), pa.string()).cast(kind)
+        values = embedded_values(column, embedded, kind)
         entries = pa.table({column: values, LABELS: pa.array(list(embedded.values()), pa.list_(pa.string()))})
         return entries if condition == EVERYTHING else entries.filter(match_rows(condition, entries))
     known = ", ".join(snapshot.index_columns) or "none"

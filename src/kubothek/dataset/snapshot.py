@@ -192,6 +192,13 @@ def _pin(uuid: str, json: Blob | None, msgpack: Blob | None, store: Store) -> Sn
     partitions = _listed_partitions(uuid, store) if header.partitions is None else header.partitions
     schemas = {} if header.state is None else header.state.schema
     keys = _partition_keys(header, partitions)
+    unknown = [table for table in _table_names(partitions) if schemas and table not in schemas]
+    if unknown:
+        key = header_key(uuid, header.format)
+        raise CorruptDatasetError(
+            f"{key!r} lists files of table {unknown[0]!r}, but has schemas of {', '.join(map(repr, schemas))} only.",
+            key=key,
+        )
     shadowed = json is not None and msgpack is not None
     return Snapshot(store, header, blob.etag, keys, _with_tables(partitions, schemas), schemas, shadowed)
 

@@ -33,7 +33,7 @@ from kubothek.engine.writing import (
     write_empty_file,
     write_files,
 )
-from kubothek.errors import StoreError
+from kubothek.errors import CommitStateUnknownError, KubothekError, StoreError
 from kubothek.model.schema import merge_schemas
 from kubothek.model.staged import StagedPartition
 from kubothek.plan.layout import Layout, record_schema
@@ -181,18 +181,18 @@ def _stage_frame(frame: pa.Table, task: WriteTask, staging: Staging) -> list[Sta
 
 
 @contextmanager
-def discard_on_error(store: Store, uuid: str, table: str, write_id: str, *, unless: type[Exception]) -> Iterator[None]:
+def discard_on_error(store: Store, uuid: str, table: str, write_id: str, *, committing: bool = False) -> Iterator[None]:
     """Delete what a write has staged when it fails; what cannot be deleted stays, unreferenced.
 
-    An error of the type ``unless`` keeps the files: the commit may have taken place.
+    Once the write is ``committing``, only errors that say that nothing was committed delete: an interrupt, or memory
+    that runs out, may come when the header is already there.
     """
     try:
         yield
-    except unless:
-        raise
-    except BaseException:
-        with suppress(StoreError):
-            _discard(store, uuid, table, write_id)
+    except BaseException as error:
+        if not committing or (isinstance(error, KubothekError) and not isinstance(error, CommitStateUnknownError)):
+            with suppress(StoreError):
+                _discard(store, uuid, table, write_id)
         raise
 
 

@@ -22,7 +22,7 @@ from kubothek.dataset.dataset import Dataset
 from kubothek.dataset.incoming import parse_rows
 from kubothek.dataset.snapshot import Snapshot, find_snapshot
 from kubothek.dataset.staging import Staging, discard_on_error, stage_rows
-from kubothek.errors import AlreadyExistsError, CommitStateUnknownError, InvalidInputError, SchemaError
+from kubothek.errors import AlreadyExistsError, InvalidInputError, SchemaError
 from kubothek.model.condition import Condition
 from kubothek.model.header import SINGLE_TABLE, HeaderFormat
 from kubothek.model.names import column_names
@@ -266,22 +266,19 @@ def stage_and_commit(
     """
     if data is None:
         return commit(store, uuid, change, base)
-    with discard_on_error(store, uuid, table, change.write_id, unless=CommitStateUnknownError):
+    with discard_on_error(store, uuid, table, change.write_id):
         staged = stage_rows(
             parse_rows(data, f"dataset {uuid!r}"),
             Staging(store, uuid, table, change.write_id, incarnation(base, change.write_id), layout, expected),
         )
-        return commit(
-            store,
-            uuid,
-            replace(
-                change,
-                added=staged.partitions,
-                tables={table: staged.schema},
-                unique_write=write_prefix(change.write_id) if layout.unique else None,
-            ),
-            base,
-        )
+    complete = replace(
+        change,
+        added=staged.partitions,
+        tables={table: staged.schema},
+        unique_write=write_prefix(change.write_id) if layout.unique else None,
+    )
+    with discard_on_error(store, uuid, table, change.write_id, committing=True):
+        return commit(store, uuid, complete, base)
 
 
 def incarnation(base: Snapshot | None, write_id: str) -> str:
@@ -320,7 +317,13 @@ def _parse_scope(scope: Any) -> tuple[Condition, ...]:
                 raise InvalidInputError("An empty delete scope would delete everything; name columns and values.")
             return tuple(parse_where([[(column, "==", value) for column, value in e.items()]]) for e in entries)
         scope = entries
-    return (parse_where(scope),)
+    condition = parse_where(scope)
+    if not condition.columns:
+        raise InvalidInputError(
+            f"The delete scope {scope!r} names no column, so it would delete everything or nothing; name columns and "
+            "values, or overwrite the dataset."
+        )
+    return (condition,)
 
 
 def parse_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:

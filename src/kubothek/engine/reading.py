@@ -86,7 +86,7 @@ class UnitReader:
         start, stop = int(self._starts[number][position]), int(self._stops[number][position])
         files = self._plan.files[number].slice(start, stop - start)
         pins = [c for i, c in self._plan.pinned if i == number]
-        pinned = all_of(Comparison(c, "==", self._plan.units.column(c)[position]) for c in pins)
+        pinned = all_of(Comparison(c, "==", self._plan.units.column(PARTITION_PREFIX + c)[position]) for c in pins)
         columns = self._wanted[number]
         if stop - start < 2 or not files.column("overlay")[0].as_py():
             condition = all_of([self._conditions[number], pinned])

@@ -23,7 +23,7 @@ from kubothek.codec.keys import data_key
 from kubothek.codec.labels import file_name, make_label, partition_text
 from kubothek.engine.join import key_codes
 from kubothek.engine.reading import open_parquet
-from kubothek.errors import DuplicateCellsError, NullValueError, SchemaError
+from kubothek.errors import DuplicateCellsError, InvalidInputError, NullValueError, SchemaError
 from kubothek.model.staged import StagedPartition
 from kubothek.plan.layout import ROWS_PER_ROW_GROUP
 from kubothek.store.interface import Store
@@ -79,7 +79,7 @@ def write_files(store: Store, task: WriteTask, batches: Iterable[pa.RecordBatch]
             rows = conform_rows(batch, task)
             cut_at = (*task.partition_on, *([BUCKET] if BUCKET in rows.column_names else []))
             for piece in _runs(rows, cut_at):
-                place = tuple(piece.column(name)[0].as_py() for name in cut_at)
+                place = tuple(_python_value(piece, name, task) for name in cut_at)
                 if current is not None and current.place != place:
                     yield current.close()
                     current = None
@@ -92,6 +92,18 @@ def write_files(store: Store, task: WriteTask, batches: Iterable[pa.RecordBatch]
     finally:
         if current is not None:
             current.abandon()
+
+
+def _python_value(rows: pa.Table, name: str, task: WriteTask) -> object:
+    """Return the value of a column in the first row, as its text in a path is made from it."""
+    try:
+        return rows.column(name)[0].as_py()
+    except (ValueError, OverflowError) as error:
+        raise InvalidInputError(
+            f"Partition column {name!r} of {task.uuid!r} holds a value that has no text in a path: {error}. Partition "
+            "by dates between the years 1 and 9999; nothing was committed.",
+            column=name,
+        ) from error
 
 
 def write_empty_file(store: Store, task: WriteTask) -> StagedPartition:
@@ -116,6 +128,8 @@ def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
         return column
     kind = column.type
     try:
+        if pa.types.is_run_end_encoded(kind):
+            column = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], kind.value_type)
         if pa.types.is_dictionary(kind) and kind.value_type != field.type:
             # The values first: Arrow cannot decode a dictionary of views, which is what Polars gives.
             column = column.cast(pa.dictionary(kind.index_type, field.type))

@@ -76,9 +76,8 @@ def align(query: ResolvedQuery, kept: Sequence[KeptFiles], postings: Postings) -
         _dropped(files.files.num_rows, spread, seed, used)
         for files, spread, (_, used) in zip(kept, spreads, pairs, strict=True)
     )
-    names = ["unit", *(name.removeprefix(PARTITION_PREFIX) for name in units.column_names)]
     numbers = pa.array(np.arange(units.num_rows), pa.int32())
-    return Alignment(units.add_column(0, "unit", numbers).rename_columns(names), pairs, dropped)
+    return Alignment(units.add_column(0, "unit", numbers), pairs, dropped)
 
 
 def _values(query: ResolvedQuery, seed: MemberRead) -> list[str]:
