@@ -101,13 +101,18 @@ def test_many_wide_columns_do_not_overflow() -> None:
     assert ranks(codes.tolist()) == [0, 1, 2, 1]
 
 
-def test_rows_without_keys_are_all_the_same() -> None:
-    """Without key columns there is one code."""
-    assert key_codes([[], []])[1] == 1
-
-
 codes = st.lists(st.integers(0, 9), max_size=12).map(lambda values: np.array(values, np.int64))
 sizes = st.sampled_from([10, 10**7])  # looked up in a table, and searched for
+
+
+@given(st.lists(st.integers(0, 99), max_size=9).map(lambda values: np.array(values, np.int64)))
+def test_match_with_few_partners(right: np.ndarray) -> None:
+    """Few right rows, in any order and given twice, are found by many sorted left rows."""
+    left = np.arange(0, 100, 2)
+    last = {code: number for number, code in enumerate(right.tolist())}
+    found = match_codes(left * 10**6, right * 10**6, 10**8)
+    assert found is not None
+    assert found.tolist() == [last.get(code, -1) for code in left.tolist()]
 
 
 @given(codes, codes, sizes)

@@ -23,6 +23,9 @@ _LARGEST = 2**62
 _DENSE_ROWS = 4
 """A lookup table may have this many entries per row before sorted search takes over."""
 
+_FEW = 4
+"""Where the right side has this many times fewer rows, they are searched in the left side instead."""
+
 
 def key_codes(sides: Sequence[Sequence[pa.ChunkedArray]]) -> tuple[list[np.ndarray], int]:
     """Turn the rows of several tables into integers that are equal and ordered as the rows are.
@@ -30,24 +33,25 @@ def key_codes(sides: Sequence[Sequence[pa.ChunkedArray]]) -> tuple[list[np.ndarr
     Parameters
     ----------
     sides
-        Per table its key columns, in the same order and with the same types. Nulls are equal to each other and come
-        last, as do NaNs.
+        Per table its key columns, at least one, in the same order and with the same types. Nulls are equal to each
+        other and come last, as do NaNs.
 
     Returns
     -------
     codes, size
         Per table one ``int64`` per row, in ``range(size)``.
     """
-    lengths = [len(columns[0]) if columns else 0 for columns in sides]
-    codes = [np.zeros(length, np.int64) for length in lengths]
-    size = 1
-    for column in zip(*sides, strict=True):
+    first, *others = zip(*sides, strict=True)
+    codes, size = _column_codes(first)
+    for column in others:
         added, count = _column_codes(column)
         if size * count >= _LARGEST:
             codes, size = _densify(codes)
         if size * count >= _LARGEST:
             added, count = _densify(added)
-        codes = [code * count + more for code, more in zip(codes, added, strict=True)]
+        for code, more in zip(codes, added, strict=True):
+            code *= count
+            code += more
         size *= count
     return codes, size
 
@@ -76,6 +80,12 @@ def match_codes(left: np.ndarray, right: np.ndarray, size: int) -> np.ndarray | 
         table[right] = np.arange(len(right))
         found: np.ndarray = table[left]
         return found
+    if len(right) < len(left) // _FEW and bool((left[1:] > left[:-1]).all()):
+        places = np.minimum(np.searchsorted(left, right), len(left) - 1)
+        hits = np.flatnonzero(left[places] == right)
+        found = np.full(len(left), -1, np.int64)
+        found[places[hits]] = hits
+        return found
     order = None if bool((right[1:] >= right[:-1]).all()) else np.argsort(right, kind="stable")
     ordered = right if order is None else right[order]
     last = np.searchsorted(ordered, left, side="right") - 1
@@ -102,6 +112,7 @@ def sort_rows(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
 
 
 def _column_codes(sides: Sequence[pa.ChunkedArray]) -> tuple[list[np.ndarray], int]:
+    """Number the values of one column of all sides; the arrays are new, for the caller to go on with in place."""
     kind = sides[0].type
     if pa.types.is_dictionary(kind) or not _is_integral(kind):
         return _ranked_codes(sides)

@@ -2,7 +2,7 @@
 
 A unit is read in five steps: inputs that can empty it come first (inner joins), so that nothing else is read in vain;
 each input is filtered, and where cells of its files overlap, the last row of a cell wins before any other condition is
-asked; the key columns of the seed are sorted and made unique; the other inputs are joined by row number
+asked; the cells of the seed are sorted and made unique; the other inputs are joined to them by row number
 (``kubothek.engine.join``); the columns of the result are taken once, at the end.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -57,17 +57,14 @@ class UnitReader:
             return _filtered(table, plan.after).select(plan.schema.names)
         steps = sorted(plan.joins, key=lambda step: step.how)
         tables: dict[int, pa.Table] = {}
-        for number in [step.input for step in steps if step.how == "inner"] + [0]:
+        for number in [*(step.input for step in steps if step.how == "inner"), 0]:
             tables[number] = self._read_input(number, position)
             if tables[number].num_rows == 0:
                 return plan.schema.empty_table()
-        seed = _sorted_cells(tables[0], plan.project or plan.order)
-        rows: dict[int, np.ndarray | None] = {0: None}
-        for step in steps:
-            if step.input not in tables:
-                tables[step.input] = self._read_input(step.input, position)
-            _join(step, seed, tables[step.input], rows)
-        return self._assemble({**tables, 0: seed}, rows)
+        for number in (step.input for step in steps if step.how == "left"):
+            tables[number] = self._read_input(number, position)
+        order = tuple(name for name in plan.project or plan.order if name not in plan.inputs[0].partition_keys)
+        return self._assemble(tables, _join(steps, order, tables))
 
     def _assemble(self, tables: dict[int, pa.Table], rows: dict[int, np.ndarray | None]) -> pa.Table:
         plan = self._plan
@@ -187,20 +184,28 @@ def _winners(table: pa.Table, cells: Sequence[str]) -> np.ndarray | None:
     return None if rows is None else np.sort(rows)
 
 
-def _sorted_cells(seed: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Sort the seed by these columns and keep the last row of each combination."""
-    (codes,), _ = key_codes([[seed.column(name) for name in columns]])
-    return take(seed, last_of_each(codes))
+def _join(
+    steps: Sequence[JoinStep], order: tuple[str, ...], tables: Mapping[int, pa.Table]
+) -> dict[int, np.ndarray | None]:
+    """Return for each input which of its rows make the result, -1 for none; ``None`` stands for all as they are.
 
-
-def _join(step: JoinStep, seed: pa.Table, right: pa.Table, rows: dict[int, np.ndarray | None]) -> None:
-    """Add the row numbers of one joined input; an inner join also drops rows of all that came before."""
-    left = seed if rows[0] is None else seed.select(list(step.on)).take(pa.array(rows[0]))
-    sides = [[table.column(name) for name in step.on] for table in (left, right)]
-    (left_codes, right_codes), size = key_codes(sides)
-    found = match_codes(left_codes, right_codes, size)
-    rows[step.input] = found
-    if step.how == "inner" and found is not None and (found < 0).any():
-        kept = np.flatnonzero(found >= 0)
-        for number, numbers in rows.items():
-            rows[number] = kept if numbers is None else numbers[kept]
+    The seed comes out sorted by the columns of ``order``, with the last row of each combination.
+    """
+    inputs: dict[tuple[str, ...], list[int]] = {order: []}
+    for step in steps:
+        inputs.setdefault(step.on, []).append(step.input)
+    seed: dict[tuple[str, ...], np.ndarray] = {}
+    sizes: dict[tuple[str, ...], int] = {}
+    codes: dict[int, np.ndarray] = {}
+    for on, numbers in inputs.items():
+        sides = [[tables[number].column(name) for name in on] for number in (0, *numbers)]
+        (seed[on], *others), sizes[on] = key_codes(sides)
+        codes.update(zip(numbers, others, strict=True))
+    rows = {0: last_of_each(seed[order])}
+    for step in steps:
+        left = seed[step.on] if rows[0] is None else seed[step.on][rows[0]]
+        rows[step.input] = found = match_codes(left, codes[step.input], sizes[step.on])
+        if step.how == "inner" and found is not None and (found < 0).any():
+            kept = np.flatnonzero(found >= 0)
+            rows = {number: kept if chosen is None else chosen[kept] for number, chosen in rows.items()}
+    return rows

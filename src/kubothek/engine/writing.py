@@ -186,7 +186,7 @@ class _OpenFile:
         self._key = data_key(task.uuid, task.table, self._label)
         self._stack = ExitStack()
         self._sink = self._stack.enter_context(store.create_file(self._key))
-        self._writer = pq.ParquetWriter(self._sink, task.stored, **writer_options(task.stored, task.compression))
+        self._writer: pq.ParquetWriter | None = None
         self._pieces: list[pa.Table] = []
         self._last: pa.Table | None = None
         self._rows = self._buffered = self._bytes = 0
@@ -206,7 +206,7 @@ class _OpenFile:
         """Write what is left and make the file visible."""
         try:
             self._flush(everything=True)
-            self._writer.close()
+            self._opened(self._task.stored.empty_table()).close()
             size = self._sink.tell()
         except BaseException:
             self.abandon()
@@ -224,7 +224,7 @@ class _OpenFile:
     def abandon(self) -> None:
         """Leave nothing in the store."""
         with suppress(OSError, pa.ArrowException):
-            self._writer.close()
+            self._opened(self._task.stored.empty_table()).close()
         self._stack.__exit__(InterruptedError, InterruptedError("the write was abandoned"), None)
 
     def _check_unique(self, piece: pa.Table) -> None:
@@ -242,6 +242,12 @@ class _OpenFile:
         if same.any():
             raise_duplicates(self._task, cells.take(pa.array(np.flatnonzero(same)[:5])), int(same.sum()))
 
+    def _opened(self, first: pa.Table) -> pq.ParquetWriter:
+        """Return the writer; the first rows decide how columns are encoded."""
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._sink, first.schema, **writer_options(first, self._task.compression))
+        return self._writer
+
     def _flush(self, *, everything: bool) -> None:
         if not self._pieces:
             return
@@ -249,7 +255,7 @@ class _OpenFile:
         size = self._task.rows_per_row_group
         complete = rows.num_rows if everything else rows.num_rows - rows.num_rows % size
         ready, left = rows.slice(0, complete), rows.slice(complete)
-        self._writer.write_table(ready.combine_chunks(), row_group_size=size)
+        self._opened(ready).write_table(ready.combine_chunks(), row_group_size=size)
         for name, values in self._values.items():
             values.append(unique_values(ready.column(name)))
         self._pieces = [left] if left.num_rows else []
