@@ -110,7 +110,7 @@ def measure(case: Case, rounds: int, clock: Callable[[], float] = time.perf_coun
             except Exception as error:
                 if expected is None:  # a rival may fail in its own way (out of memory), the first may not
                     raise
-                failures[contender.name] = f"{type(error).__name__}: {str(error).splitlines()[0][:120]}"
+                failures[contender.name] = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
                 continue
             elapsed = clock() - start
             rows = contender.rows(result)

@@ -259,13 +259,13 @@ def data_keys(store: Store) -> list[str]:
 
 
 def test_a_build_that_fails_half_way_is_taken_back() -> None:
-    """The seed comes last; without it there is no cube, no data is left, and the same call completes it."""
+    """The seed comes last; without it there is no cube, and the same call completes it."""
     store = new_store()
     with pytest.raises(StoreError):
         kb.build_cube({"seed": SEED, "e": E}, CUBE, failing(store, "seed"))
     with pytest.raises(CubeNotFoundError):
         kb.query_cube(CUBE, store)
-    assert data_keys(store) == []
+    assert all("++e/" in key for key in data_keys(store)), "of the seed nothing is left"
     kb.build_cube({"seed": SEED, "e": E}, CUBE, store)
     assert kb.query_cube(CUBE, store).to_arrow()["v2"].to_pylist() == [1.5, None, None]
 
@@ -281,13 +281,29 @@ def test_a_build_that_died_before_the_seed_is_completed_by_building_again() -> N
 def test_an_append_that_fails_half_way_is_taken_back() -> None:
     """Datasets that were committed lose exactly what the call added."""
     store = built(e=E)
-    before = kb.query_cube(CUBE, store).to_arrow(), data_keys(store)
+    before = kb.query_cube(CUBE, store).to_arrow()
     more = {"seed": with_column(SEED, "p", [5, 5, 6]), "e": with_column(E, "v2", [7.0, 8.0])}
     with pytest.raises(StoreError):
         kb.append_to_cube(more, CUBE, failing(store, "seed"))
-    assert (kb.query_cube(CUBE, store).to_arrow(), data_keys(store)) == before
+    assert kb.query_cube(CUBE, store).to_arrow() == before
     kb.append_to_cube(more, CUBE, store)
     assert kb.query_cube(CUBE, store, columns="v2").to_arrow()["v2"].to_pylist() == [7.0, 8.0, None, None, None, None]
+
+
+def test_what_was_taken_back_can_still_be_read_by_whoever_saw_it() -> None:
+    """A reader that pinned a dataset between its commit and the failure of the seed's reads on."""
+    store = built(e=E)
+    seen: list[Any] = []
+
+    def look(call: Call) -> Fault | None:
+        if is_swap(call, "seed"):
+            seen.append(kb.open_dataset("c++e", store))
+            return Fault.REFUSE
+        return None
+
+    with pytest.raises(StoreError):
+        kb.append_to_cube({"seed": SEED, "e": E}, CUBE, FaultyStore(store, look))
+    assert seen[0].scan("v2").to_arrow().num_rows == 2 * E.num_rows
 
 
 @pytest.mark.parametrize("foreign", [False, True], ids=["ours", "of other software"])

@@ -17,7 +17,7 @@ from kubothek.codec.labels import write_prefix
 from kubothek.dataset.commit import commit
 from kubothek.dataset.incoming import Rows
 from kubothek.dataset.snapshot import Snapshot
-from kubothek.dataset.staging import Staged, discard_on_error
+from kubothek.dataset.staging import Staged, discard_on_error, discard_staged
 from kubothek.errors import CommitStateUnknownError, KubothekError
 from kubothek.model.cube import Cube
 from kubothek.model.header import SINGLE_TABLE, Header
@@ -38,14 +38,12 @@ class CubeWrite:
     change: ChangeSet
 
 
-def discard_all_on_error(
-    writes: Sequence[CubeWrite], cube: Cube, store: Store, *, committing: bool = False
-) -> ExitStack:
+def discard_all_on_error(writes: Sequence[CubeWrite], cube: Cube, store: Store) -> ExitStack:
     """Delete what all these datasets have staged if the body fails; see ``discard_on_error``."""
     stack = ExitStack()
     for write in writes:
-        uuid, write_id = cube.dataset_uuid(write.dataset_id), write.change.write_id
-        stack.enter_context(discard_on_error(store, uuid, SINGLE_TABLE, write_id, committing=committing))
+        uuid = cube.dataset_uuid(write.dataset_id)
+        stack.enter_context(discard_on_error(store, uuid, SINGLE_TABLE, write.change.write_id))
     return stack
 
 
@@ -53,6 +51,8 @@ def commit_writes(
     writes: Sequence[CubeWrite], staged: Mapping[str, Staged], cube: Cube, store: Store
 ) -> dict[str, Snapshot]:
     """Commit one dataset after the other; when one fails, take back those before it.
+
+    The files of what was taken back stay, unreferenced: a reader may have pinned the dataset meanwhile.
 
     Raises
     ------
@@ -76,6 +76,8 @@ def commit_writes(
     except KubothekError as error:
         # Of any other, such as an interrupt, nobody knows whether it came before or after the header was put.
         before = [write for write in writes if write.dataset_id in committed]
+        for write in writes[len(before) :]:
+            discard_staged(store, cube.dataset_uuid(write.dataset_id), SINGLE_TABLE, write.change.write_id)
         stuck = [w for w in before if not _take_back(w, staged[w.dataset_id], committed[w.dataset_id], store)]
         if stuck:
             names = ", ".join(repr(write.dataset_id) for write in stuck)

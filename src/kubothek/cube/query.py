@@ -102,6 +102,7 @@ def query_cube(
         become one row.
     partition_by
         Columns by which :meth:`Query.groups` cuts the result; each needs to be a partition column or to have an index.
+        Rows without a value in one of them belong to no group and are left out.
     columns
         Payload columns wanted; ``None`` for all. Dimension and partition columns are always there.
 

@@ -220,8 +220,7 @@ def _write(data: Any, cube: Cube | str, store: Store, request: _Request) -> dict
     with discard_all_on_error(writes, spec, store):
         staged = {write.dataset_id: _stage(write, spec, store) for write in writes}
         _refuse_empty(staged, spec)
-    with discard_all_on_error(writes, spec, store, committing=True):
-        committed = commit_writes(writes, staged, spec, store)
+    committed = commit_writes(writes, staged, spec, store)
     return {dataset_id: Dataset(committed[dataset_id]) for dataset_id in sorted(committed)}
 
 

@@ -191,14 +191,15 @@ def discard_on_error(store: Store, uuid: str, table: str, write_id: str, *, comm
         yield
     except BaseException as error:
         if not committing or (isinstance(error, KubothekError) and not isinstance(error, CommitStateUnknownError)):
-            with suppress(StoreError):
-                _discard(store, uuid, table, write_id)
+            discard_staged(store, uuid, table, write_id)
         raise
 
 
-def _discard(store: Store, uuid: str, table: str, write_id: str) -> None:
-    keys = pa.array([info.key for info in store.list(f"{uuid}/{table}/") if info.key.endswith(".parquet")], pa.string())
-    names = pc.replace_substring(keys, ".parquet", "")
-    ours = pc.equal(label_prefixes(names), write_prefix(write_id))
-    store.delete(keys.filter(ours).to_pylist())
-    store.delete([info.key for info in store.list(f"_kubothek/{uuid}/") if f"/staged/{write_id}/" in info.key])
+def discard_staged(store: Store, uuid: str, table: str, write_id: str) -> None:
+    """Delete what a write has staged and no header ever named; what cannot be deleted stays."""
+    with suppress(StoreError):
+        found = [info.key for info in store.list(f"{uuid}/{table}/") if info.key.endswith(".parquet")]
+        keys = pa.array(found, pa.string())
+        ours = pc.equal(label_prefixes(pc.replace_substring(keys, ".parquet", "")), write_prefix(write_id))
+        store.delete(keys.filter(ours).to_pylist())
+        store.delete([info.key for info in store.list(f"_kubothek/{uuid}/") if f"/staged/{write_id}/" in info.key])

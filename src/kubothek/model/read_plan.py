@@ -88,9 +88,9 @@ class ReadPlan:
     output order: ``unit: int32``, then as ``partition/<name>`` the columns whose value is the same for the whole unit
     (``partition_by`` columns, then the cube's partition columns). ``group_by`` lists those by which results are
     grouped. Each pair ``(input, column)`` in ``pinned`` restricts that input to the unit's value of that column, early
-    where it is one of its ``cells`` and late otherwise. ``after`` is evaluated after the joins. ``project`` lists the columns by which
-    rows of the seed are made unique (the last one stays; empty: not at all) and ``order`` those by which the rows of a
-    unit are sorted. ``schema`` is the promised result.
+    where it is one of its ``cells`` and late otherwise. ``after`` is evaluated after the joins. ``project`` lists the
+    columns by which rows of the seed are made unique (the last one stays; empty: not at all) and ``order`` those by
+    which the rows of a unit are sorted. ``schema`` is the promised result.
     """
 
     subject: str
