@@ -6,10 +6,12 @@ import uuid as uuids
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import kubothek as kb
 from kubothek.engine.writing import (
     BUCKET,
     WriteTask,
@@ -182,3 +184,17 @@ def test_bucket_numbers_follow_values() -> None:
     numbers = bucket_numbers(pa.table({"x": values}), ["x"], 2).to_pylist()
     assert len(set(zip(values, numbers, strict=True))) == 4
     assert set(numbers) == {0, 1}
+
+
+def test_columns_are_compressed_where_it_helps() -> None:
+    """Doubles without any pattern are stored as they are, everything else is compressed as was asked."""
+    rows = 4096
+    noise = np.random.default_rng(1).random(rows)
+    table = pa.table({"x": range(rows), "v1": noise, "v2": np.round(noise, 1), "s": ["a"] * rows})
+    store = open_store(f"memory://{uuids.uuid4().hex}")
+    written = kb.write_dataset(table, "d", store, compression="zstd")
+    [partition] = written.partitions.values()
+    group = pq.ParquetFile(store.open_file(partition.files["table"])).metadata.row_group(0)
+    found = {group.column(i).path_in_schema: group.column(i).compression for i in range(group.num_columns)}
+    assert found == {"s": "ZSTD", "v1": "UNCOMPRESSED", "v2": "ZSTD", "x": "ZSTD"}
+    assert written.scan().to_arrow().equals(table.select(["s", "v1", "v2", "x"]))

@@ -5,9 +5,9 @@ condition are decoded and give a mask; the other columns are decoded only for ro
 column is cast to its type of record. Files may have been written by others: narrower integers, dictionaries,
 nanoseconds, ``large_string``, missing statistics and extra columns are all accepted.
 
-Writing keeps what readers need: statistics on every column, microsecond timestamps, dictionary pages for
-text and for numbers that come again often, which are decoded three times as fast, and none for other numbers, which
-makes their files smaller at half the CPU time.
+Writing keeps what readers need: statistics on every column, microsecond timestamps, dictionary pages for text and for
+numbers that come again often, which are decoded three times as fast, and none for other numbers. Floating-point columns
+that compress by less than a tenth are stored as they are: a few per cent more bytes, and a quarter less time to read.
 """
 
 from __future__ import annotations
@@ -193,13 +193,30 @@ def writer_options(first: pa.Table, compression: str) -> dict[str, Any]:
     compression
         Name of the compression.
     """
+    repeating = [field.name for field in first.schema if _repeats(first.column(field.name))]
+    dense = (
+        []
+        if any(pa.types.is_nested(kind) for kind in first.schema.types)
+        else [
+            name for name in first.column_names if name not in repeating and _is_dense(first.column(name), compression)
+        ]
+    )  # of nested columns every leaf would have to be named
     return {
-        "compression": compression,
+        "compression": {n: "none" if n in dense else compression for n in first.column_names} if dense else compression,
         "version": "2.6",
         "write_statistics": True,
         "coerce_timestamps": "us",
-        "use_dictionary": [field.name for field in first.schema if _repeats(first.column(field.name))] or False,
+        "use_dictionary": repeating or False,
     }
+
+
+def _is_dense(column: pa.ChunkedArray, compression: str) -> bool:
+    """Whether compression gains less than a tenth, as with measured doubles; then it only costs time to undo."""
+    sample = column.slice(0, _SAMPLE // 8)
+    if compression == "none" or len(sample) < _SAMPLE // 8 or not pa.types.is_floating(column.type):
+        return False
+    data = sample.fill_null(0.0).to_numpy().tobytes()
+    return len(pa.Codec(compression).compress(data)) > 0.9 * len(data)
 
 
 def _repeats(column: pa.ChunkedArray) -> bool:
