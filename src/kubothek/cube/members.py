@@ -16,9 +16,9 @@ from kubothek.dataset.snapshot import Snapshot, load_snapshots
 from kubothek.errors import CubeNotFoundError, InvalidInputError
 from kubothek.model.cube import SEPARATOR, Cube, check_name
 from kubothek.model.header import SINGLE_TABLE
-from kubothek.plan.cube_check import find_problems, problems_error
-from kubothek.plan.cube_members import Member
-from kubothek.plan.cube_metadata import cube_from_metadata
+from kubothek.plan.cube.check import find_problems, problems_error
+from kubothek.plan.cube.members import Member
+from kubothek.plan.cube.metadata import cube_from_metadata
 from kubothek.store.interface import Store
 from kubothek.store.open import StoreLike, open_store
 

@@ -17,8 +17,8 @@ from kubothek.engine.writing import cut_runs
 from kubothek.model.cube import Cube
 from kubothek.model.read_plan import PARTITION_PREFIX
 from kubothek.model.where import parse_where
-from kubothek.plan.cube_plan import CubePlan, plan_cube
-from kubothek.plan.cube_resolve import ResolvedQuery, resolve
+from kubothek.plan.cube.query import CubePlan, plan_cube
+from kubothek.plan.cube.resolve import ResolvedQuery, resolve
 from kubothek.plan.explain import Explanation, explain_query
 from kubothek.store.interface import Store
 from kubothek.store.open import StoreLike, open_store

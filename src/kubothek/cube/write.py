@@ -29,9 +29,9 @@ from kubothek.model.cube import Cube
 from kubothek.model.header import SINGLE_TABLE
 from kubothek.model.schema import merge_schemas, normalise_schema
 from kubothek.model.staged import ChangeSet
-from kubothek.plan.cube_check import Mode, check_cube_write, problems_error
-from kubothek.plan.cube_layout import cube_layout, parse_partition_on
-from kubothek.plan.cube_metadata import cube_from_metadata, cube_metadata
+from kubothek.plan.cube.check import Mode, check_cube_write, problems_error
+from kubothek.plan.cube.layout import cube_layout, parse_partition_on
+from kubothek.plan.cube.metadata import cube_from_metadata, cube_metadata
 from kubothek.plan.layout import Layout, parse_layout
 from kubothek.store.interface import Store
 from kubothek.store.open import StoreLike, open_store

@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kubothek.model.condition import EVERYTHING, Condition
-from kubothek.plan.cube_plan import CubePlan
-from kubothek.plan.cube_resolve import ResolvedQuery
+from kubothek.plan.cube.query import CubePlan
+from kubothek.plan.cube.resolve import ResolvedQuery
 from kubothek.plan.scan import ScanPlan
 
 RULES = {

@@ -16,9 +16,9 @@ from kubothek.errors import (
     SchemaError,
 )
 from kubothek.model.cube import Cube
-from kubothek.plan.cube_check import check_cube_write, find_problems, problems_error
-from kubothek.plan.cube_members import Member, member_files_schema
-from kubothek.plan.cube_metadata import cube_from_metadata, cube_metadata
+from kubothek.plan.cube.check import check_cube_write, find_problems, problems_error
+from kubothek.plan.cube.members import Member, member_files_schema
+from kubothek.plan.cube.metadata import cube_from_metadata, cube_metadata
 
 CUBE = Cube("cube", ("x", "y"), ("p",), index_columns=("i1",))
 INT, TEXT = pa.int64(), pa.string()

@@ -12,7 +12,7 @@ from typing import Any
 
 from kubothek.errors import CorruptDatasetError, CubeNotFoundError
 from kubothek.model.cube import Cube
-from kubothek.plan.cube_members import HIDDEN_TIMESTAMP, Member
+from kubothek.plan.cube.members import HIDDEN_TIMESTAMP, Member
 
 _PREFIXES = ("ktk_cube_", "klee_")
 

@@ -1,8 +1,8 @@
 """What a cube query asks for, checked against the datasets that are there: the first of two stages of its plan.
 
 Steps: parse the arguments; find the datasets; look up every name; bind the condition and cut it per dataset
-(``kubothek.plan.cube_split``); decide which datasets are read at all and which columns each gives; list the indices
-that the second stage (``kubothek.plan.cube_plan``) needs. All problems of one query are reported together.
+(``kubothek.plan.cube.split``); decide which datasets are read at all and which columns each gives; list the indices
+that the second stage (``kubothek.plan.cube.query``) needs. All problems of one query are reported together.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from kubothek.errors import InvalidInputError, UnindexedColumnError, UnknownColu
 from kubothek.model.condition import EVERYTHING, Condition, Leaf, all_of
 from kubothek.model.cube import Cube
 from kubothek.plan.bind import bind
-from kubothek.plan.cube_members import Member, merge_columns
-from kubothek.plan.cube_split import SplitCondition, split_condition
+from kubothek.plan.cube.members import Member, merge_columns
+from kubothek.plan.cube.split import SplitCondition, split_condition
 from kubothek.plan.prune import index_leaves
 
 
@@ -104,7 +104,7 @@ def resolve(
     Parameters
     ----------
     cube, members
-        The specification and all its datasets, free of problems (``kubothek.plan.cube_check``).
+        The specification and all its datasets, free of problems (``kubothek.plan.cube.check``).
     where
         Condition, unbound.
     datasets

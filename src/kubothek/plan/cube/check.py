@@ -18,7 +18,7 @@ from kubothek.errors import AlreadyExistsError, CubeNotFoundError, InvalidInputE
 from kubothek.model.cube import Cube
 from kubothek.model.header import SINGLE_TABLE
 from kubothek.model.schema import merge_schemas
-from kubothek.plan.cube_members import Member, is_hidden
+from kubothek.plan.cube.members import Member, is_hidden
 from kubothek.plan.index_merge import LABELS
 
 Kind = Literal[

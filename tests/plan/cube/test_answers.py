@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from kubothek.model.condition import And, C, Comparison, Condition, IsIn, IsNull, Not, Or, all_of, conjuncts
 from kubothek.model.cube import Cube
 from kubothek.model.read_plan import ReadPlan
-from kubothek.plan.cube_members import Member, member_files_schema
-from kubothek.plan.cube_plan import plan_cube
-from kubothek.plan.cube_resolve import ResolvedQuery, resolve
+from kubothek.plan.cube.members import Member, member_files_schema
+from kubothek.plan.cube.query import plan_cube
+from kubothek.plan.cube.resolve import ResolvedQuery, resolve
 
 Row = dict[str, Any]
 CUBE = Cube("cube", ("x", "y"), ("p",), index_columns=("i1", "i2"))

@@ -1,8 +1,8 @@
 """What a cube query will read: the second stage of its plan, and the facts that explain it.
 
-The first stage (``kubothek.plan.cube_resolve``) said what is asked and which indices decide it. With what these
-indices answered, the steps here are: drop files of each dataset (``kubothek.plan.cube_prune``), put the rest together
-in units (``kubothek.plan.cube_align``), and write both down as a :class:`~kubothek.model.read_plan.ReadPlan`. Each
+The first stage (``kubothek.plan.cube.resolve``) said what is asked and which indices decide it. With what these
+indices answered, the steps here are: drop files of each dataset (``kubothek.plan.cube.prune``), put the rest together
+in units (``kubothek.plan.cube.align``), and write both down as a :class:`~kubothek.model.read_plan.ReadPlan`. Each
 file of each dataset ends up in the plan or under the rule that drops it.
 """
 
@@ -20,11 +20,11 @@ import pyarrow.compute as pc
 from kubothek.model.condition import Condition, Leaf, all_of, conjuncts
 from kubothek.model.header import SINGLE_TABLE
 from kubothek.model.read_plan import JoinStep, ReadInput, ReadPlan, files_schema
-from kubothek.plan.cube_align import Alignment, Postings, align
-from kubothek.plan.cube_keys import Numbers
-from kubothek.plan.cube_members import Member
-from kubothek.plan.cube_prune import KeptFiles, prune_member
-from kubothek.plan.cube_resolve import MemberRead, ResolvedQuery
+from kubothek.plan.cube.align import Alignment, Postings, align
+from kubothek.plan.cube.keys import Numbers
+from kubothek.plan.cube.members import Member
+from kubothek.plan.cube.prune import KeptFiles, prune_member
+from kubothek.plan.cube.resolve import MemberRead, ResolvedQuery
 
 Role = Literal["seed", "inner", "left", "unread"]
 
@@ -35,9 +35,9 @@ class DatasetFacts:
 
     ``role`` says how it is joined (``unread``: the answer does not depend on it). ``total`` counts its files,
     ``dropped`` maps each rule to the labels it drops (``partition``, ``index``, ``partition_by``, ``no seed``,
-    ``alignment``; see ``kubothek.plan.cube_prune`` and ``cube_align``). ``files`` counts those that are read, ``reads``
-    how often, as a coarse file serves several units; ``bytes`` is their size, each counted once, or ``None`` where it
-    is not recorded. ``overlaid`` counts the units that have to resolve versions of cells.
+    ``alignment``; see ``kubothek.plan.cube.prune`` and ``kubothek.plan.cube.align``). ``files`` counts those that are
+    read, ``reads`` how often, as a coarse file serves several units; ``bytes`` is their size, each counted once,
+    or ``None`` where it is not recorded. ``overlaid`` counts the units that have to resolve versions of cells.
     """
 
     dataset_id: str

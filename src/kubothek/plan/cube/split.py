@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 from kubothek.model.condition import Condition, all_of, conjuncts
 from kubothek.model.cube import Cube
-from kubothek.plan.cube_members import Member
+from kubothek.plan.cube.members import Member
 
 
 @dataclass(frozen=True, slots=True)

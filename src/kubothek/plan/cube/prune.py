@@ -23,9 +23,9 @@ import pyarrow.compute as pc
 from kubothek.model.condition import Leaf
 from kubothek.model.cube import Cube
 from kubothek.model.read_plan import PARTITION_PREFIX
-from kubothek.plan.cube_keys import Numbers, row_ids
-from kubothek.plan.cube_members import Member
-from kubothek.plan.cube_resolve import MemberRead
+from kubothek.plan.cube.keys import Numbers, row_ids
+from kubothek.plan.cube.members import Member
+from kubothek.plan.cube.resolve import MemberRead
 from kubothek.plan.prune import prune_files
 
 

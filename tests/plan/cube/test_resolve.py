@@ -16,8 +16,8 @@ from kubothek.errors import (
 )
 from kubothek.model.condition import C, Condition
 from kubothek.model.cube import Cube
-from kubothek.plan.cube_members import Member, member_files_schema, merge_columns
-from kubothek.plan.cube_resolve import ResolvedQuery, resolve
+from kubothek.plan.cube.members import Member, member_files_schema, merge_columns
+from kubothek.plan.cube.resolve import ResolvedQuery, resolve
 
 CUBE = Cube("cube", ("x", "y"), ("p",), index_columns=("i1", "i2"))
 

@@ -92,7 +92,7 @@ class Member:
 def merge_columns(members: Iterable[Member]) -> pa.Schema:
     """Return all columns of these datasets, sorted by name; a typed column wins over one without any value.
 
-    Whether the types agree is a matter of :func:`kubothek.plan.cube_check.find_problems`.
+    Whether the types agree is a matter of :func:`kubothek.plan.cube.check.find_problems`.
     """
     fields: dict[str, pa.Field] = {}
     for member in members:

@@ -12,7 +12,7 @@ restrictive dataset that is partitioned by Q alone::
     2 0 0  (a)
 
 A file that serves several units is listed for each of them. Files that must be read together (see
-``kubothek.plan.cube_prune``) are spread over all values that any of them holds, because the last version of a cell may
+``kubothek.plan.cube.prune``) are spread over all values that any of them holds, because the last version of a cell may
 have another value than the one before.
 """
 
@@ -27,9 +27,9 @@ import pyarrow.compute as pc
 
 from kubothek.model.condition import all_of, conjuncts
 from kubothek.model.read_plan import PARTITION_PREFIX
-from kubothek.plan.cube_keys import Numbers, first_rows, matching_pairs, row_ids
-from kubothek.plan.cube_prune import KeptFiles
-from kubothek.plan.cube_resolve import MemberRead, ResolvedQuery
+from kubothek.plan.cube.keys import Numbers, first_rows, matching_pairs, row_ids
+from kubothek.plan.cube.prune import KeptFiles
+from kubothek.plan.cube.resolve import MemberRead, ResolvedQuery
 from kubothek.plan.index_merge import LABELS
 from kubothek.plan.match import match_rows
 
