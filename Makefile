@@ -8,21 +8,26 @@ READY := $(VENV)/.installed
 # Where Plateau runs, which wants other versions of what we use.
 INTEROP := .interop-venv
 INTEROP_READY := $(INTEROP)/.installed
-COMPILE := $(UV) pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+# Where Kartothek runs, which ended with Python 3.8.
+KARTOTHEK := .kartothek-venv
+KARTOTHEK_READY := $(KARTOTHEK)/.installed
+COMPILE := $(UV) pip compile --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--custom-compile-command "make lock" --upgrade --quiet
 # Needs a JVM; everything else is tested without one.
 SPARK := tests/spark src/kubothek/spark src/kubothek/engine/spark.py
 # The corpus of Kartothek's answers, other software that reads what we wrote, and writers in processes of their own.
 OTHERS := tests/oracle tests/interop tests/processes
+# Needs Python 3.8 beside ours, so that no other command asks for it.
+WITH_KARTOTHEK := tests/interop/test_kartothek.py
 # Options for the command behind the word: make demo ARGS="--help", make unit ARGS="-k prune".
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test unit others-test spark-test lint types format bench lock clean
+.PHONY: help install demo test unit others-test spark-test kartothek-env kartothek-test lint types format bench lock clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | sort \
-		| while IFS="$$(printf '\t')" read -r word text; do printf '  make %-11s %s\n' "$$word" "$$text"; done
+		| while IFS="$$(printf '\t')" read -r word text; do printf '  make %-14s %s\n' "$$word" "$$text"; done
 
 install: $(READY)  ## Make the environment in .venv (needs Python 3.11 or newer, nothing else)
 
@@ -35,10 +40,15 @@ unit: $(READY)  ## Run the tests and examples that need no JVM
 	$(PY) -m pytest tests src $(SPARK:%=--ignore=%) $(OTHERS:%=--ignore=%) --numprocesses=auto $(ARGS)
 
 others-test: $(READY) $(INTEROP_READY)  ## Run the corpus of Kartothek's answers, Plateau on our data, and competing processes
-	$(PY) -m pytest $(OTHERS) --numprocesses=auto $(ARGS)
+	$(PY) -m pytest $(OTHERS) --ignore=$(WITH_KARTOTHEK) --numprocesses=auto $(ARGS)
 
 spark-test: $(READY)  ## Run the tests and examples that need Spark
 	$(PY) -m pytest $(SPARK) $(ARGS)
+
+kartothek-env: $(KARTOTHEK_READY)  ## Make the environment of Kartothek itself (needs Python 3.8; make PYTHON38=/path/to/it)
+
+kartothek-test: $(READY) $(KARTOTHEK_READY)  ## Run the tests with Kartothek itself, which no other command runs
+	$(PY) -m pytest $(WITH_KARTOTHEK) --numprocesses=auto $(ARGS)
 
 lint: $(READY)  ## Check style and formatting
 	$(VENV)/bin/ruff check
@@ -55,9 +65,10 @@ bench: $(READY)  ## Measure against the alternatives, side by side
 	$(PY) -m benchmarks $(ARGS)
 
 lock: $(READY)  ## Write the lock files anew from what they lock (docs/decisions/0001-lock-file.md)
-	$(COMPILE) pyproject.toml --all-extras --group dev --group lock --output-file requirements.lock $(ARGS)
-	$(COMPILE) tests/interop/requirements.in --output-file requirements-interop.lock $(ARGS)
-	@if grep -nE '://|^-|(^|[^a-z])/[a-z]+/' requirements.lock requirements-interop.lock; then \
+	$(COMPILE) --universal --python-version 3.11 pyproject.toml --all-extras --group dev --group bench --group lock --output-file requirements.lock $(ARGS)
+	$(COMPILE) --universal --python-version 3.11 tests/interop/requirements.in --output-file requirements-interop.lock $(ARGS)
+	$(COMPILE) --python-version 3.8 tests/interop/requirements-kartothek.in --output-file requirements-kartothek.lock $(ARGS)
+	@if grep -nE '://|^-|(^|[^a-z])/[a-z]+/' requirements*.lock; then \
 		echo "a lock names a registry or a path of this machine (above)" >&2; exit 1; fi
 
 clean:  ## Remove what the commands left behind, except the environment
@@ -88,4 +99,13 @@ $(READY): requirements.lock pyproject.toml | $(PY)
 $(INTEROP_READY): requirements-interop.lock | $(READY)
 	$(UV) venv --quiet --allow-existing --python $(PY) $(INTEROP)
 	$(UV) pip sync --quiet --python $(INTEROP)/bin/python --require-hashes requirements-interop.lock
+	@touch $@
+
+# Python 3.8 by name, from pyenv, or wherever uv finds one or gets one from.
+$(KARTOTHEK_READY): requirements-kartothek.lock | $(READY)
+	@for candidate in $(PYTHON38) python3.8 "$$(pyenv prefix 3.8 2>/dev/null)/bin/python3.8" 3.8; do \
+		if [ "$$candidate" = 3.8 ] || "$$candidate" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 8))' >/dev/null 2>&1; \
+			then exec $(UV) venv --quiet --allow-existing --python "$$candidate" $(KARTOTHEK); fi; \
+	done
+	$(UV) pip sync --quiet --python $(KARTOTHEK)/bin/python --require-hashes requirements-kartothek.lock
 	@touch $@

@@ -30,13 +30,15 @@ class Contender:
     """One way to do the work.
 
     ``run`` is timed; ``rows`` turns what it returns into a table to compare, and cleans up, off the clock. ``goal`` is
-    how many times the first contender's time this one should need at least; ``None`` where it is only reported.
+    how many times the first contender's time this one should need at least; ``None`` where it is only reported. A
+    contender in another process takes the time itself; ``seconds`` finds it in what ``run`` returns.
     """
 
     name: str
     run: Callable[[], Any]
     rows: Callable[[Any], pa.Table] = _itself
     goal: float | None = None
+    seconds: Callable[[Any], float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ def measure(case: Case, rounds: int, clock: Callable[[], float] = time.perf_coun
                     raise
                 failures[contender.name] = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
                 continue
-            elapsed = clock() - start
+            elapsed = clock() - start if contender.seconds is None else contender.seconds(result)
             rows = contender.rows(result)
             expected = rows if expected is None else expected
             assert_same_rows(rows, expected, f"{case.work}, {case.name}: {contender.name}")

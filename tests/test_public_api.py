@@ -18,17 +18,29 @@ PUBLIC = [
     "Dataset",
     "Index",
     "Partition",
+    "Problem",
     "Query",
     "Scan",
     "Store",
     "append_to_cube",
     "build_cube",
+    "build_dataset_indices",
+    "collect_dataset_metadata",
+    "commit_dataset",
+    "copy_dataset",
+    "create_empty_dataset",
+    "delete_dataset",
     "discover_cube",
+    "drop_dataset_indices",
     "extend_cube",
+    "garbage_collect_dataset",
+    "hash_dataset",
     "open_dataset",
     "query_cube",
     "update_dataset",
+    "verify_dataset",
     "write_dataset",
+    "write_partitions",
 ]
 FUNCTIONS = [name for name in PUBLIC if inspect.isfunction(getattr(kubothek, name))]
 CLASSES = [name for name in PUBLIC if inspect.isclass(getattr(kubothek, name))]
@@ -69,9 +81,9 @@ def test_classes_are_explained(name: str) -> None:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_order_of_arguments(name: str) -> None:
-    """Data, subject, store come by position and in this order; everything else by name."""
+    """Data, subject, store, and columns without which it means nothing, come by position; everything else by name."""
     parameters = inspect.signature(getattr(kubothek, name)).parameters.values()
     positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    order = ["data", "cube", "uuid_prefix", "uuid", "store"]
+    order = ["data", "schema", "cube", "uuid_prefix", "uuid", "store", "columns"]
     assert positional == [name for name in order if name in positional]
-    assert positional[-1] == "store"
+    assert "store" in positional

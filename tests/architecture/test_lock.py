@@ -13,7 +13,7 @@ LOCKS = {path.name: path.read_text(encoding="utf-8") for path in ROOT.glob("requ
 LOCK = LOCKS["requirements.lock"]
 
 
-@pytest.mark.parametrize("name", ["requirements.lock", "requirements-interop.lock"])
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-interop.lock", "requirements-kartothek.lock"])
 def test_every_requirement_has_hashes(name: str) -> None:
     """Each pinned version is followed by the hash of at least one file."""
     pinned = re.findall(r"^([a-z0-9-]+)==[^\n]+\\\n    --hash=sha256:", LOCKS[name], re.MULTILINE)

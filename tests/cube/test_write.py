@@ -90,7 +90,7 @@ def test_dimensions_without_an_index() -> None:
 
 @pytest.mark.parametrize(
     ("settings", "files"),
-    [({}, 2), ({"num_buckets": 2}, 3), ({"num_buckets": 2, "bucket_by": "y"}, 2), ({"shuffle": False}, 4)],
+    [({}, 2), ({"num_buckets": 2}, 4), ({"num_buckets": 2, "bucket_by": "y"}, 2), ({"shuffle": False}, 4)],
     ids=["one file per partition", "buckets", "buckets of one dimension", "one file per frame"],
 )
 def test_files_per_partition(settings: dict[str, Any], files: int) -> None:

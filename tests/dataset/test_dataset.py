@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import uuid as uuids
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import kubothek as kb
+from kubothek import C
 from kubothek.errors import DatasetNotFoundError, IndexNotFoundError, PredicateTypeError
 from kubothek.testing.stores import CountingStore
 
@@ -61,6 +65,47 @@ def test_indices_convert_literals() -> None:
     assert len(index.eval_operator("==", "2020-01-01")) == len(index) - 1 == 1
     with pytest.raises(PredicateTypeError):
         index.eval_operator("==", 1)
+
+
+MIXED: dict[str, tuple[str, str, Any, list[int]]] = {
+    "integers of any width": ("i1", "in", [np.int8(1), 2.0, Decimal(3), np.uint64(9)], [1, 2, 3]),
+    "floats of any width": ("i2", "in", [np.float32(0.5), 2], [1, 4]),
+    "beyond signed integers": ("i3", "in", [np.uint8(1), 2**64 - 1], [1, 2]),
+    "an array": ("p", "in", np.array([1, 4], np.int16), [1, 4]),
+    "not in": ("i1", "not in", [1, None], [2, 3]),
+    "null": ("i1", "==", None, []),
+    "anything but null": ("i1", "!=", None, [1, 2, 3]),
+    "null in a list": ("i1", "in", (1, None), [1]),
+    "NaN": ("i2", "==", math.nan, []),
+    "NaN in a list": ("i2", "in", [math.nan, 0.5], [1]),
+    "order leaves NaN out": ("i2", ">", -1, [1, 4]),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_indices_take_numbers_of_all_widths(name: str) -> None:
+    """Numbers compare by value, whatever their width, and null and NaN are in no index."""
+    column, op, value, expected = MIXED[name]
+    wide = pa.array([2**64 - 1, 1, 2, 3], pa.uint64())
+    rows = {"p": [1, 2, 3, 4], "i1": [1, 2, 3, None], "i2": [0.5, math.nan, None, 2.0], "i3": wide}
+    layout = {"partition_on": "p", "secondary_indices": ["i1", "i2", "i3"]}
+    ds = kb.write_dataset(pa.table(rows), "u", f"memory://{uuids.uuid4().hex}", **layout)
+    found = ds.load_index(column).eval_operator(op, value)
+    assert sorted(int(label[2]) for label in found) == expected
+
+
+@pytest.mark.parametrize(("partition", "index"), [(".x", "[0]"), ("a/b", "unit"), ("file", "label"), ("key", "ü = &")])
+def test_odd_names_and_values(partition: str, index: str) -> None:
+    """Columns may be called like something inside a plan, and labels hold what a path could not."""
+    values = ["a/b", "ü=%2F", "", "..", "n\nl"]
+    rows = pa.table({partition: values, index: [3, 2, 1, 1, None], "v1": range(5)})
+    url = f"memory://{uuids.uuid4().hex}"
+    ds = kb.write_dataset(rows, "u", url, partition_on=partition, secondary_indices=index)
+    assert {label: part.label for label, part in ds.partitions.items()} == {label: label for label in ds.partitions}
+    assert [len(ds.load_index(partition).eval_operator("==", value)) for value in values] == [1] * 5
+    where = C(index).in_interval(1, 3) & (C(partition) != "..")
+    groups = ds.scan("v1", where).groups([index, partition])
+    assert [(key, table["v1"].to_pylist()) for key, table in groups] == [((1, ""), [2]), ((2, "ü=%2F"), [1])]
 
 
 def test_indices_by_column() -> None:

@@ -64,9 +64,9 @@ def test_accepted(name: str) -> None:
 REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a number": (lambda: 5, InvalidInputError, "int"),
     "a text": (lambda: "rows", InvalidInputError, "str"),
-    "a dictionary": (TABLE.to_pydict, InvalidInputError, "dict"),
+    "a dictionary": (TABLE.to_pydict, InvalidInputError, "table 'x' .*list"),
     "a lazy frame": (lambda: pl.LazyFrame({"x": [1]}), InvalidInputError, "LazyFrame"),
-    "a list of rows": (TABLE.to_pylist, InvalidInputError, "Element 0"),
+    "a list of rows": (TABLE.to_pylist, InvalidInputError, "table 'x' .*int"),
     "a list of lists": (lambda: [[TABLE]], InvalidInputError, "Element 0"),
     "a series": (lambda: pl.Series("x", [1]), SchemaError, "stream of rows"),
     "names that are no text": (lambda: pd.DataFrame({0: [1]}), SchemaError, "0 .int."),

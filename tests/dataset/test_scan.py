@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import uuid as uuids
+from datetime import date
+from decimal import Decimal
 from functools import cache
 from typing import Any
 
@@ -164,6 +166,40 @@ def test_ways_to_read_agree() -> None:
     assert scan.to_pandas()["p"].tolist() == [1, 1, 2, 2]
 
 
+CATEGORICALS = {
+    "text": pa.array(["x", None, "y", "x", "y"]),
+    "integers": pa.array([1, 2, 1, None, 2]),
+    "truth values": pa.array([True, None, False, True, True]),
+    "decimals": pa.array([Decimal("1.5"), None, Decimal("2.5")] * 2)[:5],
+    "bytes": pa.array([b"a/b", b"", None, b"", b""]),
+    "dates": pa.array([date(2020, 1, 1), None] * 3)[:5],
+}
+
+
+@pytest.mark.parametrize("name", CATEGORICALS)
+def test_categoricals(name: str) -> None:
+    """Columns come as dictionaries where this is asked, with the same values, in every way to read."""
+    table = pa.table({"x": range(5), "p": ROWS["p"], "v1": CATEGORICALS[name]})
+    scan = kb.write_dataset(table, "u", new_url(), partition_on="p").scan(["x", "v1", "p"], categoricals=("v1", "p"))
+    kinds = {"v1": pa.dictionary(pa.int32(), table.schema.field("v1").type), "p": pa.dictionary(pa.int32(), pa.int64())}
+    found = scan.to_arrow()
+    assert scan.schema == found.schema == pa.schema([("x", pa.int64()), *kinds.items()])
+    assert found.to_pydict() == table.select(["x", "v1", "p"]).to_pydict()
+    assert pa.Table.from_batches(scan.batches(), scan.schema).to_pydict() == found.to_pydict()
+    assert scan.to_pandas()["v1"].dtype == "category"
+    assert scan.to_polars()["v1"].to_list() == found["v1"].to_pylist()
+    assert all(group.schema == scan.schema for by in ("p", None) for _, group in scan.groups(by))
+
+
+def test_categoricals_are_compared_by_their_values() -> None:
+    """Conditions and indices take no notice of how a column is given, and one that is not wanted has no effect."""
+    for where, expected in [("i1 == 7", [7, 7]), ("i1 > 7", [8, 9]), ("i1 is null | v1 > 1", [7, None])]:
+        found = shared().scan(["i1"], where, categoricals="i1").to_arrow()
+        assert (found["i1"].to_pylist(), pa.types.is_dictionary(found["i1"].type)) == (expected, True)
+    assert [key for key, _ in shared().scan("i1", categoricals=["i1"]).groups("i1")] == [(7,), (8,), (9,)]
+    assert shared().scan("v1", categoricals="i1").schema == pa.schema({"v1": pa.float64()})
+
+
 def test_no_rows_keep_the_schema() -> None:
     """A scan without matches has columns and types in every form."""
     scan = shared().scan(["p", "v1"], where="p == 9")
@@ -192,6 +228,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "a column twice": ({"columns": ["v1", "v1"]}, InvalidInputError, "more than once"),
     "a literal of another type": ({"where": C("q") == 1}, PredicateTypeError, "q"),
     "several": ({"where": (C("q") == 1) & (C("z1") == 1) & (C("z2") == 2)}, InvalidInputError, "(?s)q.*z1.*z2"),
+    "an unknown categorical": ({"columns": "v1", "categoricals": ["z"]}, UnknownColumnError, "'z'"),
     "an unknown table": ({"table": "z"}, InvalidInputError, "z"),
 }
 
@@ -202,6 +239,15 @@ def test_refused_scans(name: str) -> None:
     arguments, error, told = REFUSED[name]
     with pytest.raises(error, match=told):
         shared().scan(**arguments)
+
+
+def test_nested_columns_are_no_categoricals() -> None:
+    """Lists and structs cannot be dictionaries, and a column without any value stays as it is."""
+    ds = kb.write_dataset(pa.table({"l1": [[1]], "v1": [1], "v2": [None]}), "u", new_url())
+    with pytest.raises(InvalidInputError, match="'l1' of type list") as caught:
+        ds.scan(categoricals=["v1", "l1"])
+    assert caught.value.columns == ("l1",)
+    assert ds.scan("v2", categoricals="v2").to_arrow().schema == pa.schema({"v2": pa.null()})
 
 
 def test_files_that_are_gone() -> None:

@@ -9,10 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kubothek.dataset.incoming import ArrowRows
+from kubothek.dataset.discard import discard_on_error
+from kubothek.dataset.incoming import ArrowRows, as_tables
 from kubothek.dataset.snapshot import find_snapshot
-from kubothek.dataset.staging import Staged, Staging, discard_on_error, stage_rows
+from kubothek.dataset.staging import Staged, Staging, Written, stage_rows
 from kubothek.errors import CommitStateUnknownError, DuplicateCellsError, StoreError
+from kubothek.model.staged import StagedPartition
 from kubothek.plan.layout import Layout
 from kubothek.store.interface import Store
 from kubothek.store.open import open_store
@@ -20,6 +22,7 @@ from kubothek.testing.stores import Fault, FaultyStore
 
 WRITE_ID = uuids.UUID(int=2**127 + 1).hex
 ROWS = pa.table({"p": [2, 1, 2], "x": [0, 0, 1]})
+LONG = pa.table({"p": [3] * 5000, "x": range(5000)})
 
 
 def new_store() -> Store:
@@ -32,16 +35,20 @@ def keys(store: Store) -> list[str]:
     return [info.key for info in store.list()]
 
 
-def stage(store: Store, frames: Iterable[pa.Table], write_id: str = WRITE_ID, **layout: Any) -> Staged:
+def stage(
+    store: Store, frames: Iterable[pa.Table], write_id: str = WRITE_ID, written: Written | None = None, **layout: Any
+) -> Staged:
     """Stage frames, partitioned by p."""
-    staging = Staging(store, "u", "table", write_id, "i", Layout(partition_on=("p",), **layout))
-    return stage_rows(ArrowRows(iter(frames)), staging)
+    staging = Staging(store, "u", write_id, "i", Layout(partition_on=("p",), **layout))
+    tables = as_tables(ArrowRows(iter(frames)), "table")
+    return stage_rows(tables, staging, [] if written is None else written)
 
 
 def stage_and_fail(store: Store, error: BaseException, *, committing: bool = True) -> None:
     """Stage the rows and fail afterwards, as a commit does."""
-    with discard_on_error(store, "u", "table", WRITE_ID, committing=committing):
-        stage(store, [ROWS])
+    written: list[StagedPartition] = []
+    with discard_on_error(store, written, committing=committing):
+        stage(store, [ROWS, LONG], written=written, secondary_indices=("x",))
         raise error
 
 
@@ -52,7 +59,8 @@ def test_staged_files_are_in_no_dataset() -> None:
     assert find_snapshot("u", store) is None
     assert sorted(part.files["table"] for part in staged.partitions) == keys(store)
     assert {part.label.rpartition("/")[2][:12] for part in staged.partitions} == {WRITE_ID[:12]}
-    assert (sorted(part.rows for part in staged.partitions), staged.schema.names) == ([1, 2], ["p", "x"])
+    assert [part.rows for part in staged.partitions] == [1, 2]
+    assert staged.schemas["table"].names == ["p", "x"]
 
 
 def test_many_partitions_keep_their_order() -> None:
@@ -77,7 +85,6 @@ def test_an_error_takes_back_this_write_only() -> None:
     store, other = new_store(), uuids.UUID(int=5).hex
     stage(store, [ROWS], other)
     before = keys(store)
-    store.put(f"_kubothek/u/i/staged/{WRITE_ID}/1.arrow", b"")
     with pytest.raises(ValueError, match="broken"):
         stage_and_fail(store, ValueError("broken"), committing=False)
     assert keys(store) == before
@@ -88,7 +95,7 @@ def test_an_unknown_outcome_keeps_what_was_staged() -> None:
     store = new_store()
     with pytest.raises(CommitStateUnknownError):
         stage_and_fail(store, CommitStateUnknownError("no answer"))
-    assert len(keys(store)) == 2
+    assert len(keys(store)) == 4
 
 
 def test_an_interrupted_commit_keeps_what_was_staged() -> None:
@@ -99,7 +106,7 @@ def test_an_interrupted_commit_keeps_what_was_staged() -> None:
     assert keys(store) == []
     with pytest.raises(KeyboardInterrupt):
         stage_and_fail(store, KeyboardInterrupt())
-    assert len(keys(store)) == 2
+    assert len(keys(store)) == 4
 
 
 def test_the_cause_is_told_even_if_nothing_can_be_taken_back() -> None:

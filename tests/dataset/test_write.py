@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import math
 import uuid as uuids
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -94,6 +100,27 @@ def test_overwrite_replaces_schema_and_layout() -> None:
     assert rows(old) == sorted(ROWS.to_pylist(), key=str)
 
 
+def test_readers_see_one_schema_or_the_other(tmp_path: Path) -> None:
+    """While a dataset is overwritten again and again, each read gives one of its two contents, never a mixture."""
+    contents = [pa.table({"p": [1, 2], "i1": ["a", "b"]}), pa.table({"i1": [1, 2], "x": [b"a", b"b"]})]
+    kb.write_dataset(contents[0], "u", tmp_path, partition_on="p")
+    done, seen = Event(), list[pa.Table]()
+
+    def read() -> None:
+        while not done.is_set() or len(seen) < 10:
+            seen.append(kb.open_dataset("u", tmp_path).scan().to_arrow())
+
+    with ThreadPoolExecutor(1) as pool:
+        reader = pool.submit(read)
+        for number in range(12):
+            settings: dict[str, Any] = {"secondary_indices": "i1"} if number % 2 == 0 else {"partition_on": "p"}
+            kb.write_dataset(contents[(number + 1) % 2], "u", tmp_path, overwrite=True, **settings)
+        done.set()
+        reader.result()
+    wanted = [table.sort_by("i1").to_pydict() for table in contents]
+    assert all(table.sort_by("i1").to_pydict() in wanted for table in seen)
+
+
 def test_frames_are_files_of_their_own() -> None:
     """Each frame cuts its files, unless equal partition values are to come together."""
     frames = [ROWS, ROWS.slice(0, 1), ROWS.slice(0, 0)]
@@ -112,6 +139,36 @@ def test_empty_frames(frames: list[pa.Table], partition_on: Any) -> None:
     assert ds.scan().to_arrow().num_rows == sum(frame.num_rows for frame in frames)
     assert len(ds.partitions) == (2 if partition_on else 1) * (len(frames) - 1) + (0 if partition_on else 1)
     assert len(ds.load_index("i1")) == len(set(ds.scan("i1").to_arrow()["i1"].to_pylist()))
+
+
+def test_frames_are_in_memory_one_at_a_time() -> None:
+    """The next frame is taken when the one before it is gone."""
+    alive: list[weakref.ref[Any]] = []
+
+    def frames(several: bool) -> Iterator[Any]:
+        for _ in range(4):
+            assert [one for one in alive if one() is not None] == []
+            frame = pd.DataFrame({"p": [1, 2, 3], "v1": [1, 2, 3]})
+            alive.append(weakref.ref(frame))
+            yield {"a": frame} if several else frame
+            del frame
+
+    for several in (False, True):
+        ds = kb.write_dataset(frames(several), "u", new_store(), partition_on="p", secondary_indices="v1")
+        assert len(ds.partitions) == 12
+
+
+def test_arrow_frames_are_freed_one_by_one(tmp_path: Path) -> None:
+    """What Arrow holds does not grow with the number of frames."""
+    held: list[int] = []
+
+    def frames() -> Iterator[pa.Table]:
+        for number in range(6):
+            held.append(pa.total_allocated_bytes())
+            yield pa.table({"p": np.arange(200_000) % 5, "v1": np.full(200_000, number)})
+
+    kb.write_dataset(frames(), "u", tmp_path, partition_on="p")
+    assert max(held) - min(held) < 2**20
 
 
 def test_a_column_of_nulls_takes_the_type_of_another_frame() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid as uuids
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,7 @@ from kubothek.store.open import open_store
 
 SCHEMA = pa.schema([("p", pa.int64()), ("i1", pa.int64()), ("x", pa.int64())])
 WRITE_ID = uuids.UUID(int=1).hex
+STAGED = "_kubothek/u/i/staged/"
 
 
 def new_store() -> Store:
@@ -38,7 +40,7 @@ def new_store() -> Store:
 def task(**settings: Any) -> WriteTask:
     """Return a task for partitions of p with an index on i1."""
     given = {"partition_on": ("p",), "index_columns": ("i1",), **settings}
-    return WriteTask("u", "table", WRITE_ID, "_kubothek/u/i/", given.pop("schema", SCHEMA), **given)
+    return WriteTask("u", "table", WRITE_ID, STAGED, given.pop("schema", SCHEMA), **given)
 
 
 def batches(*rows: Sequence[tuple[Any, ...]]) -> list[pa.RecordBatch]:
@@ -77,8 +79,8 @@ def test_many_values_to_index_are_staged() -> None:
     [staged] = stage(store, task(), [(1, n, 0) for n in range(4097)][::-1])
     key = staged.index_values["i1"]
     assert isinstance(key, str)
-    assert key.startswith(f"_kubothek/u/i/staged/{WRITE_ID}/")
-    values = pa.ipc.open_file(store.open_file(key)).read_all()["i1"].to_pylist()
+    assert key.startswith(STAGED)
+    values = pa.ipc.open_file(store.open_file(key)).read_all().column(0).to_pylist()
     assert values == list(range(4097))
 
 
@@ -181,9 +183,20 @@ def test_runs_start_where_any_column_changes() -> None:
 def test_bucket_numbers_follow_values() -> None:
     """Equal values, nulls included, have equal numbers, all below the count."""
     values = ["a", None, "b", "a", None, "c"]
-    numbers = bucket_numbers(pa.table({"x": values}), ["x"], 2).to_pylist()
-    assert len(set(zip(values, numbers, strict=True))) == 4
-    assert set(numbers) == {0, 1}
+    [numbers] = bucket_numbers([pa.table({"x": values})], ["x"], [], 2)
+    assert len(set(zip(values, numbers.to_pylist(), strict=True))) == 4
+    assert sorted(numbers.to_pylist()) == [0, 0, 0, 1, 1, 1]
+
+
+def test_bucket_numbers_are_dealt_out_per_partition() -> None:
+    """Each partition uses all buckets, also where its values follow from it; tables agree on the number of a value."""
+    rows = pa.table({"p": [x % 2 for x in range(12)], "x": range(12)})
+    some = rows.take([3, 8, 1])
+    first, second = bucket_numbers([rows, some], ["x"], ["p"], 2)
+    assert Counter(zip(rows["p"].to_pylist(), first.to_pylist(), strict=True)) == {
+        (p, bucket): 3 for p in (0, 1) for bucket in (0, 1)
+    }
+    assert second.to_pylist() == first.take([3, 8, 1]).to_pylist()
 
 
 def test_columns_are_compressed_where_it_helps() -> None:

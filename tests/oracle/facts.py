@@ -15,19 +15,27 @@ def facts(dataset: kb.Dataset) -> dict[str, Any]:
         "partition_keys": list(dataset.partition_keys),
         "secondary_indices": sorted(dataset.index_columns),
         "user_metadata": {key: value for key, value in dataset.metadata.items() if key != "creation_time"},
-        "columns": [(field.name, str(field.type)) for field in dataset.schema],
+        "columns": _one_or_all({table: _fields(dataset, table) for table in dataset.tables}),
     }
 
 
+def _fields(dataset: kb.Dataset, table: str) -> list[tuple[str, str]]:
+    return [(field.name, str(field.type)) for field in dataset.scan(table=table).schema]
+
+
+def _one_or_all(tables: Mapping[str, Any]) -> Any:
+    """Return what is known of the only table, or of each by its name."""
+    return dict(tables) if len(tables) > 1 else next(iter(tables.values()))
+
+
 def facts_of_dataset_cases(cases: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts that the cases of a dataset with one table hold."""
-    (columns,) = cases["tables"].values()
+    """Return the facts that the cases of a dataset hold."""
     return {
         "uuid": cases["dataset_uuid"],
         "partition_keys": cases["partition_keys"],
         "secondary_indices": sorted(cases["secondary_indices"]),
         "user_metadata": cases["user_metadata"],
-        "columns": _columns(columns),
+        "columns": _one_or_all({table: _columns(columns) for table, columns in cases["tables"].items()}),
     }
 
 

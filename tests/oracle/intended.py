@@ -24,9 +24,14 @@ _BY_REASON: Mapping[str, Sequence[str]] = {
         f"{check}/ds_idx_nulls/{case}" for check in ("read", "reread") for case in ("r018", "r019", "r025")
     ),
     _INDEX: ("read/ds_idx_nulls/r013", "reread/ds_idx_nulls/r013"),
-    _TABLES: tuple(f"read/ds_seed_multi_table/r00{number}" for number in range(8)),
+    _TABLES: tuple(f"{check}/ds_seed_multi_table/r00{n}" for check in ("read", "reread") for n in range(8)),
     _SLASH: ("layout/ds_part_slash/s0", "reindexed/ds_part_slash/i000", "reindexed/ds_part_slash/i003"),
-    _BOOL: ("mutation/cube_bool_part/m011.2", "mutation/cube_foreign_part/m011.2"),
+    _BOOL: (
+        "mutation/cube_bool_part/m011.2",
+        "mutation/cube_foreign_part/m011.2",
+        "group/ds_part_bool/d000",
+        "group/ds_part_bool/d001",
+    ),
     _BUCKETS: ("reindexed/ds_seed_with_bucketing/i004",),
     _NULL_INDEX: ("refusal/cube_errors/s7",),
 }

@@ -16,7 +16,8 @@ def ask_read(dataset: kb.Dataset) -> Ask:
     """Return what reads the rows of a dataset that a case asks for."""
 
     def ask(case: Case) -> pa.Table:
-        return dataset.scan(case["columns"], predicates_of(case), case.get("table")).to_arrow()
+        where, categoricals = predicates_of(case), categoricals_of(case)
+        return dataset.scan(case["columns"], where, case.get("table"), categoricals=categoricals).to_arrow()
 
     return ask
 
@@ -30,9 +31,18 @@ def compare_read(given: CaseSet) -> Compare:
         order = case["columns"] or [*keys, *sorted(set(names) - set(keys))]
         if answer.column_names != order:
             return f"columns {order} expected, {answer.column_names} found"
+        categorical = {*categoricals_of(case)}.intersection(order)
+        found = {field.name for field in answer.schema if pa.types.is_dictionary(field.type)}
+        if found != categorical:
+            return f"categoricals {sorted(categorical)} expected, {sorted(found)} found"
         return difference(given.table(expected["result"]["file"]), answer)
 
     return compare
+
+
+def categoricals_of(case: Case) -> list[str]:
+    """Return the columns that a case asks for as categoricals."""
+    return case["options"].get("categoricals") or []
 
 
 def predicates_of(case: Case) -> list[list[tuple[str, str, Any]]] | None:

@@ -62,13 +62,14 @@ def step_cases(steps: Sequence[Step], check: str) -> list[Case]:
 
 
 def _store(given: CaseSet, step: Step, uuid: str, store: kb.Store) -> kb.Dataset:
+    several = any(isinstance(files, Mapping) for files in step["inputs"])
     return kb.write_dataset(
         _frames(given, step),
         uuid,
         store,
         partition_on=step.get("partition_on", ()),
         secondary_indices=step.get("secondary_indices", ()),
-        table=step.get("table", "table"),
+        table="table" if several else step.get("table", "table"),
         metadata=step.get("metadata"),
         compression=step.get("compression", "snappy").lower(),
         rows_per_row_group=step.get("chunk_size"),
@@ -103,22 +104,51 @@ def _update_in_pieces(given: CaseSet, step: Step, uuid: str, store: kb.Store) ->
     )
 
 
-def _frames(given: CaseSet, step: Step) -> list[pa.Table]:
-    return [given.table(file) for file in step["inputs"]]
+def _create_empty(given: CaseSet, step: Step, uuid: str, store: kb.Store) -> kb.Dataset:
+    return kb.create_empty_dataset(
+        {table: given.table(file).schema for table, file in step["schema_of"].items()},
+        uuid,
+        store,
+        partition_on=step.get("partition_on", ()),
+        metadata=step.get("metadata"),
+        header_format=step.get("metadata_storage_format", "json"),
+    )
+
+
+def _write_partition(given: CaseSet, step: Step, uuid: str, store: kb.Store) -> kb.Dataset:
+    (frame,) = _frames(given, step)
+    staged = kb.write_partitions(frame, uuid, store, partition_on=step.get("partition_on"))
+    return kb.commit_dataset(uuid, store, new_partitions=staged)
+
+
+def _build_indices(given: CaseSet, step: Step, uuid: str, store: kb.Store) -> kb.Dataset:
+    return kb.build_dataset_indices(uuid, store, step["columns"])
+
+
+def _frames(given: CaseSet, step: Step) -> list[Any]:
+    """Return the rows of each input, of one table or by table."""
+    return [
+        {table: given.table(file) for table, file in files.items()}
+        if isinstance(files, Mapping)
+        else given.table(files)
+        for files in step["inputs"]
+    ]
 
 
 DATASET_WRITES: Mapping[str, Callable[[CaseSet, Step, str, kb.Store], kb.Dataset]] = {
     "store_dataframes_as_dataset": _store,
     "update_dataset_from_dataframes": _update,
     "update_dataset_from_ddf": _update_in_pieces,
+    "create_empty_dataset_header": _create_empty,
+    "write_single_partition": _write_partition,
+    "build_dataset_indices": _build_indices,
 }
 """By the name of Kartothek's function: how Kubothek writes the same to a dataset."""
 
 
 def can_write(step: Step) -> bool:
     """Say whether Kubothek has what a step needs."""
-    one_table = all(isinstance(file, str) for file in step.get("inputs", ()))
-    return (step["op"] in DATASET_WRITES and one_table) or step["op"] in CUBE_WRITES
+    return step["op"] in DATASET_WRITES or step["op"] in CUBE_WRITES
 
 
 def _build(given: CaseSet, step: Step, cube: kb.Cube, store: kb.Store) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -208,3 +209,29 @@ def test_foreign_header_is_adopted() -> None:
     state = apply(base, part("b")).header.state
     assert state is not None
     assert (state.version, state.incarnation, state.conformed) == (1, "new", False)
+
+
+def test_content_of_a_header() -> None:
+    """A dataset takes over the content of a header, with or without one of its own; the history goes on."""
+    first = created(part("a", i1=[1]), metadata={"m": 1})
+    content = as_base(first).header
+    new = apply(None, restore=content, must_be_absent=True, header_format="msgpack").header
+    base = as_base(apply(as_base(first), part("b"), write_id="w2", metadata={"m": 2}))
+    old = apply(base, restore=content, write_id="w3").header
+    assert new.state is not None
+    assert old.state is not None
+    assert new.partitions == old.partitions == content.partitions
+    assert (new.indices, new.metadata) == (old.indices, old.metadata) == (content.indices, content.metadata)
+    assert (new.state.version, new.state.recent, new.format) == (1, ("w",), "msgpack")
+    assert (old.state.version, old.state.recent, old.format) == (3, ("w", "w2", "w3"), "json")
+
+
+def test_content_that_may_not_be_taken_over() -> None:
+    """A dataset that exists is only replaced when asked for, and a header without schema has no content."""
+    content = as_base(created(part("a"))).header
+    with pytest.raises(AlreadyExistsError):
+        apply(as_base(created(part("b"))), restore=content, must_be_absent=True)
+    with pytest.raises(DatasetNotFoundError):
+        apply(None, restore=content)
+    with pytest.raises(InvalidInputError, match="other software"):
+        apply(None, restore=replace(content, state=None), overwrite=True)

@@ -84,6 +84,14 @@ CONFLICTS: dict[str, tuple[dict[str, Any], Base | None, Base | None, str]] = {
     "partitions came while building": (BUILT, base("a"), base("a", "b"), "was built from"),
     "partitions went while building": (BUILT, base("a", "b"), base("a"), "was built from"),
     "restore over append": ({"restore": base().header}, base("a"), base("a", "b"), "would be undone"),
+    "restore over creation": ({"restore": base().header, "overwrite": True}, None, base("a"), "created meanwhile"),
+    "restore over deletion": ({"restore": base().header, "overwrite": True}, base("a"), None, "deleted meanwhile"),
+    "overwriting restore over append": (
+        {"restore": base().header, "overwrite": True},
+        base("a"),
+        base("a", "b"),
+        "would be undone",
+    ),
 }
 
 

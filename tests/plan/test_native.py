@@ -16,11 +16,16 @@ RECORD = pa.schema([("p", pa.int64()), ("v1", pa.float64())])
 
 
 def exactly(
-    record: pa.Schema = RECORD, where: Any = EVERYTHING, values: Any = (1, 2), root: str = "/data/u/table"
+    record: pa.Schema = RECORD,
+    where: Any = EVERYTHING,
+    values: Any = (1, 2),
+    root: str = "/data/u/table",
+    key: str = "u/table/a.parquet",
 ) -> bool:
     """Ask for a scan of all columns, with these values of the partition column."""
     source = ReadInput("u", "u", "table", record, record, ("p",), (), EVERYTHING, where)
-    files = pa.table({"partition/p": pa.array(values, record.field("p").type)})
+    keys = pa.array([key] * len(values), pa.string())
+    files = pa.table({"key": keys, "partition/p": pa.array(values, record.field("p").type)})
     return spark_reads_exactly(source, files, record, root)
 
 
@@ -39,7 +44,8 @@ def test_a_plain_scan() -> None:
 @pytest.mark.parametrize(
     "kind",
     [pa.string(), pa.binary(), pa.bool_(), pa.date32(), pa.timestamp("us"), pa.timestamp("us", "UTC"),
-     pa.decimal128(10, 2), pa.list_(pa.int64()), pa.struct([("a", pa.string())])],
+     pa.decimal128(10, 2), pa.list_(pa.int64()), pa.struct([("a", pa.string())]),
+     pa.dictionary(pa.int32(), pa.string())],
     ids=str,
 )  # fmt: skip
 def test_types_that_spark_reads_exactly(kind: pa.DataType) -> None:
@@ -55,6 +61,8 @@ NOT_EXACT: dict[str, dict[str, Any]] = {
     "a column of nulls": {"record": of_type("v1", pa.null())},
     "unsigned integers in a list": {"record": of_type("v1", pa.list_(pa.uint64()))},
     "times in a struct": {"record": of_type("v1", pa.struct([("a", pa.time64("us"))]))},
+    "dictionaries of what it lacks": {"record": of_type("v1", pa.dictionary(pa.int32(), pa.uint64()))},
+    "files that are not Parquet": {"key": "u/table/a.csv"},
     "names that differ in case only": {"record": RECORD.append(pa.field("V1", pa.int64()))},
     "no data column": {"record": RECORD.remove(1)},
     "float partitions": {"record": of_type("p", pa.float64())},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +11,8 @@ import pytest
 from kubothek.errors import InvalidInputError, PredicateTypeError, UnknownColumnError
 from kubothek.model.condition import EVERYTHING, C, Comparison, Condition
 from kubothek.model.read_plan import files_schema
-from kubothek.plan.scan import ScanPlan, ScanQuestion, ask_scan, plan_scan
+from kubothek.plan.explain import explain_scan
+from kubothek.plan.scan import ScanPlan, ScanQuestion, ScanSubject, ask_scan, plan_scan
 
 RECORD = pa.schema([("p", pa.int64()), ("i1", pa.string()), ("v1", pa.float64())])
 FILES = pa.table(
@@ -24,17 +26,18 @@ FILES = pa.table(
 )
 
 
+SUBJECT = ScanSubject("u", "table", RECORD, partition_keys=("p",), index_columns=("i1",))
+
+
 def ask(columns: list[str] | None = None, where: Condition = EVERYTHING) -> ScanQuestion:
     """Ask for columns and rows of a dataset with an index on i1."""
-    return ask_scan(
-        RECORD, uuid="u", table="table", partition_keys=["p"], index_columns=["i1"], columns=columns, condition=where
-    )
+    return ask_scan(SUBJECT, columns, where)
 
 
 def plan(columns: list[str] | None = None, where: Condition = EVERYTHING, **hits: list[str]) -> ScanPlan:
     """Plan a scan; ``hits`` gives the labels by column."""
     question = ask(columns, where)
-    found = {leaf: pa.array(hits[leaf.column], pa.string()) for leaf in question.leaves}
+    found = {leaf: pa.array(hits[leaf.column], pa.string()) for leaf in question.lookups}
     return plan_scan(question, FILES, found)
 
 
@@ -72,16 +75,53 @@ def test_dropped_files_are_listed_by_rule(
     assert {rule: t["label"].to_pylist() for rule, t in found.dropped.items() if t.num_rows} == dropped
 
 
+def test_the_explanation_as_text() -> None:
+    """Files and bytes to read, and the rule that drops each other file; bytes only where all are known."""
+    texts = [
+        str(explain_scan(plan())),
+        str(explain_scan(plan(["v1"], (C("p") > 1) & (C("i1") == "x"), i1=["b"]))),
+        str(explain_scan(plan(["v1"], C("p") == 9))),
+    ]
+    assert texts == [
+        "dataset u: 3 units, 3 columns\n└─ u  scan  3 of 3 files",
+        'dataset u: 1 unit, 1 column\nwhere (p > 1) & (i1 == "x")\n'
+        "└─ u  scan  1 of 3 files, 20 B  dropped: 1 by partition values, 1 by index",
+        "dataset u: 0 units, 1 column\nwhere p == 9\n└─ u  scan  0 of 3 files  dropped: 3 by partition values",
+    ]
+
+
+def test_categoricals_are_dictionaries() -> None:
+    """What is given as a dictionary is so in the result and where it is read; conditions are bound to plain types."""
+    question = ask_scan(SUBJECT, ["v1", "p"], C("i1") == "x", ["p", "i1"])
+    found = plan_scan(question, FILES, {}).plan
+    assert found.schema == pa.schema({"v1": pa.float64(), "p": pa.dictionary(pa.int32(), pa.int64())})
+    assert found.inputs[0].record.field("i1").type == pa.dictionary(pa.int32(), pa.string())
+    assert question.condition == Comparison("i1", "==", pa.scalar("x"))
+    assert found.files[0]["partition/p"].type == pa.int64()
+
+
+def test_attached_columns_are_like_partition_columns() -> None:
+    """A column that only an index has is not in the result unless asked for, and decides which files are read."""
+    subject = replace(SUBJECT, attached=pa.schema({"x": pa.int64()}), index_columns=("i1", "x"))
+    files = FILES.append_column("partition/x", pa.array([5, None, 6]))
+    question = ask_scan(subject, None, (C("x") > 5) & (C("p") == 2))
+    found = plan_scan(question, files, {})
+    assert (question.lookups, found.plan.schema.names) == ((), RECORD.names)
+    assert found.plan.files[0]["label"].to_pylist() == ["c"]
+    assert found.plan.inputs[0].partition_keys == ("p", "x")
+    assert ask_scan(subject, ["x"], EVERYTHING).columns == ("x",)
+
+
 def test_what_to_ask_of_indices() -> None:
     """Only what an index can decide is looked up, with literals of the column's type."""
     question = ask(where=(C("i1") == "x") & (C("p") == 1) & C("i1").is_null())
-    assert question.leaves == (Comparison("i1", "==", pa.scalar("x")),)
+    assert question.lookups == (Comparison("i1", "==", pa.scalar("x")),)
 
 
 @pytest.mark.parametrize(
     ("columns", "where", "error", "told"),
     [
-        (["z1", "v1", "z2"], EVERYTHING, UnknownColumnError, "'z1', 'z2'; it has p, i1, v1"),
+        (["z1", "v1", "z2"], EVERYTHING, UnknownColumnError, "'z1', 'z2' in dataset 'u'; it has p, i1, v1"),
         (["v1", "v1"], EVERYTHING, InvalidInputError, "v1 more than once"),
         (None, C("z") == 1, UnknownColumnError, "z"),
         (None, C("p") == "one", PredicateTypeError, "p"),

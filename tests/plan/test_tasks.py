@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kubothek.model.condition import EVERYTHING
 from kubothek.model.read_plan import ReadInput, ReadPlan, files_schema
-from kubothek.plan.tasks import cut_plan, slice_plan, unit_bytes
+from kubothek.plan.tasks import cut_evenly, cut_plan, slice_plan, unit_bytes
 
 SCHEMA = pa.schema([("v1", pa.int64())])
 
@@ -53,6 +53,16 @@ def test_pieces_are_the_plan(units: list[list[int]], tasks: int) -> None:
     assert [n for piece in pieces for n in piece.units["unit"].to_pylist()] == list(range(len(units)))
     assert [row for piece in pieces for row in piece.files[0].to_pylist()] == whole.files[0].to_pylist()
     assert all(set(p.files[0]["unit"].to_pylist()) <= set(p.units["unit"].to_pylist()) for p in pieces)
+
+
+@given(st.integers(0, 20), st.integers(1, 6))
+def test_even_pieces(units: int, tasks: int) -> None:
+    """Cut by number, the pieces hold all units in order, and none has more than one unit more than another."""
+    pieces = cut_evenly(plan([(unit, 7 if unit else 10**9) for unit in range(units)], units=units), tasks)
+    assert [n for piece in pieces for n in piece.units["unit"].to_pylist()] == list(range(units))
+    counts = {piece.files[0].num_rows for piece in pieces}
+    assert len(pieces) == min(tasks, units)
+    assert not counts or max(counts) - min(counts) <= 1
 
 
 @given(sizes.filter(bool), st.integers(1, 6))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from datetime import date, datetime
 from decimal import Decimal
@@ -11,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.foreign import parquet, put_dataset
 from tests.spark.answers import is_native, rows, setting, spark_rows, spark_types
 
 from kubothek import C, Condition, Dataset, open_dataset, update_dataset, write_dataset
+from kubothek.store.open import open_store
 from kubothek.testing.conditions import matches
 
 if TYPE_CHECKING:
@@ -241,3 +244,56 @@ def test_spark_filters_and_projects_further(spark: SparkSession, dataset: Datase
     found = frame.where("v1 IS NULL").groupBy("p").count().orderBy("p").collect()
     expected = [sum(p == key and v1 is None for p, _, _, v1, _ in rows(table())) for key in range(3)]
     assert [tuple(row) for row in found] == list(enumerate(expected))
+
+
+@pytest.mark.parametrize("where", [None, "q == 'a'", "v1 > 3.5", "i1 == null"], ids=str)
+def test_dictionaries_change_nothing(spark: SparkSession, dataset: Dataset, where: str | None) -> None:
+    """A scan with categoricals is read by the same reader and has the same rows, partition columns included."""
+    plain = dataset.scan(where=where).to_spark(spark)
+    frame = dataset.scan(where=where, categoricals=["q", "i1", "v1"]).to_spark(spark)
+    assert is_native(frame) == is_native(plain)
+    assert (spark_types(frame), spark_rows(frame)) == (spark_types(plain), spark_rows(plain))
+
+
+@pytest.mark.parametrize("where", [None, "x > 1", "p == 2", "i1 == null"], ids=str)
+def test_text_files(spark: SparkSession, tmp_path: Path, where: str | None) -> None:
+    """CSV files are read by tasks, beside Parquet files, with the types of record."""
+    record = pa.schema([("p", pa.int64()), ("i1", pa.string()), ("x", pa.uint64())])
+    files = {
+        "p=1/a.csv": b"i1;x\nu;1\n;18446744073709551615\n",
+        "p=2/b.csv.gz": gzip.compress(b'x;i1\n3;"v;\nw"\n'),
+        "p=2/c.parquet": parquet(pa.table({"i1": ["w"], "x": [4]})),
+        "p=3/d.csv": b"i1;x\n",
+    }
+    scan = put_dataset(open_store(tmp_path), record, files, partition_keys=["p"]).scan(where=where)
+    frame = scan.to_spark(spark)
+    assert not is_native(frame)
+    assert spark_types(frame) == {"p": "bigint", "i1": "string", "x": "decimal(20,0)"}
+    assert spark_rows(frame) == rows(scan.to_arrow().cast(record.set(2, pa.field("x", pa.decimal128(20, 0)))))
+
+
+@pytest.mark.parametrize("where", [None, "x > 2"], ids=["native", "tasks"])
+@pytest.mark.parametrize("name", ["main", "more"])
+def test_each_table_is_a_frame(spark: SparkSession, tmp_path: Path, name: str, where: str | None) -> None:
+    """Tables of one dataset are read one by one, each with its own columns."""
+    tables = {"main": table(12).select(["p", "x"]), "more": table(6).select(["p", "x", "v1"])}
+    scan = write_dataset(tables, "d", tmp_path, partition_on="p").scan(where=where, table=name)
+    frame = scan.to_spark(spark)
+    assert is_native(frame) == (where is None)
+    expected = [row for row in rows(tables[name]) if where is None or row[1] > 2]
+    assert (
+        spark_rows(frame.select(tables[name].column_names))
+        == expected
+        == rows(scan.to_arrow().select(tables[name].column_names))
+    )
+
+
+def test_a_large_row_group_passes_in_pieces(spark: SparkSession, tmp_path: Path) -> None:
+    """A file whose only row group has more rows than fit in memory at once is read batch by batch, in order."""
+    numbers = pa.table({"x": pa.array(range(1_200_000), pa.int64())})
+    store = open_store(tmp_path)
+    frame = (
+        put_dataset(store, numbers.schema, {"a.parquet": parquet(numbers, row_group_size=2**26)}).scan().to_spark(spark)
+    )
+    assert not is_native(frame)
+    assert frame.toArrow()["x"].to_pylist() == numbers["x"].to_pylist()

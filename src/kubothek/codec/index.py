@@ -7,7 +7,9 @@ content of an index comes about is in :mod:`kubothek.plan.index_merge`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,11 +18,15 @@ import pyarrow.parquet as pq
 from kubothek.codec.data import group_statistics
 from kubothek.errors import CorruptDatasetError, KubothekError
 from kubothek.model.condition import EVERYTHING, Condition
+from kubothek.model.schema import normalise_type
 from kubothek.plan.index_merge import LABELS, index_schema
 from kubothek.plan.match import match_rows
 from kubothek.plan.statistics import keep_by_statistics
 
 _VALUES_PER_ROW_GROUP = 8192
+_GROUPS_PER_PART = 64
+REBUILD = "Build the index again with build_dataset_indices, or forget it with drop_dataset_indices."
+"""What to do about an index that cannot be read: it says nothing that the data does not."""
 
 
 def encode_index(column: str, index: pa.Table) -> bytes:
@@ -33,24 +39,33 @@ def encode_index(column: str, index: pa.Table) -> bytes:
     index
         Its values and the labels of each in ``partition``, as :func:`merge_index` returns them.
     """
-    schema = index_schema(column, index[column].type)
-    index = index.select(schema.names).cast(schema)
+    return encode_parts(column, [index])
+
+
+def encode_parts(column: str, parts: Iterable[pa.Table]) -> bytes:
+    """Return the Parquet file of an index that comes in parts, at least one, those of smaller values first."""
+    waiting = iter(parts)
+    first = next(waiting)
+    schema = index_schema(column, first[column].type)
     sink = pa.BufferOutputStream()
-    pq.write_table(
-        index.take(pc.sort_indices(index[column])),  # not by name: Arrow takes ".x" and "[0]" for paths
+    with pq.ParquetWriter(
         sink,
-        row_group_size=_VALUES_PER_ROW_GROUP,
+        schema,
         compression="zstd",
         coerce_timestamps="us",
         write_statistics=[column],
         use_dictionary=[f"{LABELS}.list.item"],
         use_compliant_nested_type=False,  # as Kartothek: readers of its time know the item of a list by this name
-    )
+    ) as writer:
+        for part in chain([first], waiting):
+            index = part.select(schema.names).cast(schema)
+            order = pc.sort_indices(index[column])  # not by name: Arrow takes ".x" and "[0]" for paths
+            writer.write_table(index.take(order), row_group_size=_VALUES_PER_ROW_GROUP)
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]  # PyArrow has no types
 
 
 def read_index(
-    file: pa.NativeFile, key: str, column: str, value_type: pa.DataType, condition: Condition | None = None
+    file: pa.NativeFile, key: str, column: str, value_type: pa.DataType | None, condition: Condition | None = None
 ) -> pa.Table:
     """Return the entries of a stored index that a condition matches.
 
@@ -63,7 +78,7 @@ def read_index(
     column
         The indexed column.
     value_type
-        Its type of record.
+        Its type of record; ``None`` where only the index has the column: then the stored type, normalised.
     condition
         A bound condition on this column alone; ``None`` for all entries.
 
@@ -78,21 +93,65 @@ def read_index(
         If it is no index on this column or holds other values; ``key`` is the file's.
     """
     condition = EVERYTHING if condition is None else condition
-    schema = pa.schema([(column, value_type), (LABELS, pa.list_(pa.string()))])
+    with _index_errors(key, column):
+        parquet, schema = _open(file, key, column, value_type)
+        index = _entries(parquet, _possible_groups(parquet.metadata, column, condition), schema, key)
+    return index if condition == EVERYTHING else index.filter(match_rows(condition, index))
+
+
+def read_index_parts(
+    file: pa.NativeFile, key: str, column: str, value_type: pa.DataType | None
+) -> tuple[pa.DataType, Iterator[pa.Table]]:
+    """Return the type of a stored index's values, and its entries in parts of some row groups, as they are stored.
+
+    Parameters and errors are those of :func:`read_index`.
+    """
+    with _index_errors(key, column):
+        parquet, schema = _open(file, key, column, value_type)
+
+    def parts() -> Iterator[pa.Table]:
+        for start in range(0, parquet.metadata.num_row_groups, _GROUPS_PER_PART):
+            groups = range(start, min(start + _GROUPS_PER_PART, parquet.metadata.num_row_groups))
+            with _index_errors(key, column):
+                part = _entries(parquet, groups, schema, key)
+            yield part
+
+    return schema.field(column).type, parts()
+
+
+@contextmanager
+def _index_errors(key: str, column: str) -> Iterator[None]:
     try:
-        parquet = pq.ParquetFile(file)
-        missing = sorted(set(schema.names) - set(parquet.schema_arrow.names))
-        if missing:
-            raise CorruptDatasetError(f"{key!r} is no index on {column!r}: it lacks {', '.join(missing)}.", key=key)
-        groups = _possible_groups(parquet.metadata, column, condition)
-        index = parquet.read_row_groups(groups, columns=schema.names).select(schema.names).cast(schema)
-        if index[LABELS].null_count:
-            raise CorruptDatasetError(f"{key!r} is no index on {column!r}: a value has no labels.", key=key)
+        yield
     except KubothekError:  # this one, or the store's
         raise
     except (pa.ArrowException, OSError) as error:
-        raise CorruptDatasetError(f"{key!r} cannot be read as an index on {column!r}: {error}", key=key) from error
-    return index if condition == EVERYTHING else index.filter(match_rows(condition, index))
+        raise CorruptDatasetError(
+            f"{key!r} cannot be read as an index on {column!r}: {error}. {REBUILD}", key=key
+        ) from error
+
+
+def _open(
+    file: pa.NativeFile, key: str, column: str, value_type: pa.DataType | None
+) -> tuple[pq.ParquetFile, pa.Schema]:
+    """Open an index and return the types that its entries are to have."""
+    parquet = pq.ParquetFile(file)
+    missing = sorted({column, LABELS} - set(parquet.schema_arrow.names))
+    if missing:
+        raise CorruptDatasetError(
+            f"{key!r} is no index on {column!r}: it lacks {', '.join(missing)}. {REBUILD}", key=key
+        )
+    kind = normalise_type(parquet.schema_arrow.field(column).type) if value_type is None else value_type
+    return parquet, pa.schema([(column, kind), (LABELS, pa.list_(pa.string()))])
+
+
+def _entries(parquet: pq.ParquetFile, groups: Sequence[int], schema: pa.Schema, key: str) -> pa.Table:
+    index = parquet.read_row_groups(list(groups), columns=schema.names).select(schema.names).cast(schema)
+    if index[LABELS].null_count:
+        raise CorruptDatasetError(
+            f"{key!r} is no index on {schema.names[0]!r}: a value has no labels. {REBUILD}", key=key
+        )
+    return index
 
 
 def embedded_values(column: str, values: Iterable[str], kind: pa.DataType) -> pa.Array:
@@ -107,7 +166,7 @@ def embedded_values(column: str, values: Iterable[str], kind: pa.DataType) -> pa
         return pa.array(list(values), pa.string()).cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise CorruptDatasetError(
-            f"The header's index on {column!r} holds what is no {kind}: {error}. Overwrite the dataset.", key=None
+            f"The header's index on {column!r} holds what is no {kind}: {error}. {REBUILD}", key=None
         ) from error
 
 

@@ -5,9 +5,11 @@
     <uuid>.by-dataset-metadata.json                     header (or .msgpack.zstd)
     <uuid>/<table>/_common_metadata                     schema, for other readers
     <uuid>/<table>/<label>.parquet                      data; a label is P=1/Q=a/<file name>
+    <uuid>/<table>/<label>.csv, .csv.gz                 data of others, only read
     <uuid>/indices/<column>/<time>.by-dataset-index.parquet
     <uuid>.<column>.by-dataset-index.parquet            index of an old dataset, only read
     _kubothek/<uuid>/<incarnation>/                     our own objects beyond the format
+    _kubothek/<uuid>/<incarnation>/staged/<write id>/   index values on their way from a write to its commit
 
 Keys that come out of a header are not trusted: one that is absolute, contains ``..`` or lies outside its dataset is an
 error before anything is read, copied or deleted (:func:`check_keys`). The parts of a label are made and read back in
@@ -30,8 +32,13 @@ HEADER_SUFFIXES: dict[HeaderFormat, str] = {
     "json": ".by-dataset-metadata.json",
     "msgpack": ".by-dataset-metadata.msgpack.zstd",
 }
+DATA_SUFFIXES = (".parquet", ".csv.gz", ".csv")
+"""Endings of data files; what we write is Parquet."""
+
+_DELETION = "deletion.json"
 _INDEX_SUFFIX = ".by-dataset-index.parquet"
 _NAME = re.compile(r"[a-zA-Z0-9+\-_]+\Z")
+_SEGMENT = re.compile(r"(?!\.{1,2}\Z)[^/\x00-\x1f\x7f]+\Z")
 _BAD_SEGMENT = r"/\.{0,2}(/|$)|\x00"
 
 
@@ -86,6 +93,27 @@ def data_key(uuid: str, table: str, label: str) -> str:
     return f"{uuid}/{table}/{label}.parquet"
 
 
+def data_suffix(key: str) -> str:
+    """Return the ending of a data file's key, which says what kind of file it is.
+
+    Raises
+    ------
+    CorruptDatasetError
+        No data file ends like this.
+
+    Examples
+    --------
+    >>> data_suffix("flights/table/MONTH=1/part-1.csv.gz")
+    '.csv.gz'
+    """
+    for suffix in DATA_SUFFIXES:
+        if key.endswith(suffix):
+            return suffix
+    raise CorruptDatasetError(
+        f"The data file {key!r} is of a kind that cannot be read; files end in {', '.join(DATA_SUFFIXES)}.", key=key
+    )
+
+
 def index_key(uuid: str, column: str, when: datetime) -> str:
     """Return the key of an index on ``column`` that is written at ``when`` (UTC where it has no zone).
 
@@ -101,9 +129,49 @@ def index_key(uuid: str, column: str, when: datetime) -> str:
     return f"{uuid}/indices/{folder}/{quote(utc.isoformat(timespec='microseconds'))}{_INDEX_SUFFIX}"
 
 
+def private_root(uuid: str) -> str:
+    """Return the prefix of our own objects of all datasets that have had a name."""
+    return f"_kubothek/{uuid}/"
+
+
 def private_prefix(uuid: str, incarnation: str) -> str:
     """Return the prefix of our own objects of a dataset, outside of what other programs tidy up."""
-    return f"_kubothek/{uuid}/{incarnation}/"
+    return f"{private_root(uuid)}{incarnation}/"
+
+
+def staged_prefix(uuid: str, incarnation: str, write_id: str) -> str:
+    """Return the prefix of the index values that a write has staged for its commit.
+
+    Examples
+    --------
+    >>> staged_prefix("flights", "1f", "5f2c")
+    '_kubothek/flights/1f/staged/5f2c/'
+    """
+    return f"{private_prefix(uuid, incarnation)}staged/{write_id}/"
+
+
+def check_incarnation(incarnation: str, source: str) -> None:
+    """Refuse an incarnation that is not one segment of a path, since it decides what is deleted as our own.
+
+    Raises
+    ------
+    CorruptDatasetError
+        It is empty, ``.`` or ``..``, or holds ``/`` or control characters; ``key`` is ``source``, the header's.
+    """
+    if not _SEGMENT.match(incarnation):
+        raise CorruptDatasetError(
+            f"{source!r} has the incarnation {incarnation!r}, which cannot be the name of a folder.", key=source
+        )
+
+
+def deletion_key(uuid: str, incarnation: str) -> str:
+    """Return the key of the record by which a deletion that was cut short is finished."""
+    return f"{private_prefix(uuid, incarnation)}{_DELETION}"
+
+
+def is_deletion_key(key: str) -> bool:
+    """Tell whether a key of our own objects is that of such a record."""
+    return key.count("/") == 3 and key.endswith(f"/{_DELETION}")
 
 
 def check_keys(keys: pa.Array | pa.ChunkedArray, uuid: str, source: str | None = None) -> None:

@@ -23,7 +23,7 @@ _HEX32 = re.compile(r"[0-9a-f]{32}\Z")
 _PREFIX_LENGTH = 12
 
 
-def partition_text(value: Any, t: pa.DataType) -> str:
+def partition_text(value: Any, t: pa.DataType, column: str | None = None) -> str:
     """Return the text of one partition value of a column of this type, not yet quoted.
 
     Parameters
@@ -32,6 +32,8 @@ def partition_text(value: Any, t: pa.DataType) -> str:
         A Python value or an Arrow scalar.
     t
         Type of the column; the value is converted to it first, so that ``1`` in a float column is ``1.0``.
+    column
+        Its name, for messages.
 
     Examples
     --------
@@ -39,11 +41,11 @@ def partition_text(value: Any, t: pa.DataType) -> str:
     '1.0'
     """
     value = value.as_py() if isinstance(value, pa.Scalar) else value
-    return partition_texts(pa.array([value], t))[0]
+    return partition_texts(pa.array([value], t), column)[0]
 
 
-def partition_texts(values: pa.Array | pa.ChunkedArray) -> list[str]:
-    """Return the text of each partition value, not yet quoted.
+def partition_texts(values: pa.Array | pa.ChunkedArray, column: str | None = None) -> list[str]:
+    """Return the text of each partition value, not yet quoted; ``column`` is its name, for messages.
 
     Raises
     ------
@@ -57,10 +59,12 @@ def partition_texts(values: pa.Array | pa.ChunkedArray) -> list[str]:
     >>> partition_texts(pa.array([True, False, True]))
     ['True', 'False', 'True']
     """
+    name = "A partition column" if column is None else f"Partition column {column!r}"
     if values.null_count:
         raise NullValueError(
-            f"A partition column holds {values.null_count:,} nulls, but the format has no text for null; "
-            "replace them by a value of your own."
+            f"{name} holds {values.null_count:,} nulls, but the format has no text for null; "
+            "replace them by a value of your own.",
+            column=column,
         )
     encoded = pc.dictionary_encode(values.cast(normalise_type(values.type)))
     if isinstance(encoded, pa.ChunkedArray):
@@ -68,7 +72,11 @@ def partition_texts(values: pa.Array | pa.ChunkedArray) -> list[str]:
     try:
         texts = [v.decode() if isinstance(v, bytes) else str(v) for v in encoded.dictionary.to_pylist()]
     except (ValueError, OverflowError) as error:
-        raise InvalidInputError(f"A partition value of type {values.type} has no text: {error}.") from error
+        raise InvalidInputError(
+            f"{name} holds a value of type {values.type} that has no text in a path: {error}. Values are UTF-8, and "
+            "dates lie between the years 1 and 9999.",
+            column=column,
+        ) from error
     return [texts[i] for i in encoded.indices.to_pylist()]
 
 

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import uuid as uuids
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from kubothek.codec.labels import write_prefix
 from kubothek.dataset.commit import commit
+from kubothek.dataset.discard import discard
 from kubothek.dataset.incoming import Rows
 from kubothek.dataset.snapshot import Snapshot
-from kubothek.dataset.staging import Staged, discard_on_error, discard_staged
+from kubothek.dataset.staging import Staged
 from kubothek.errors import CommitStateUnknownError, KubothekError
 from kubothek.model.cube import Cube
-from kubothek.model.header import SINGLE_TABLE, Header
+from kubothek.model.header import Header
 from kubothek.model.staged import ChangeSet
 from kubothek.plan.layout import Layout
 from kubothek.store.interface import Store
@@ -36,15 +36,6 @@ class CubeWrite:
     base: Snapshot | None
     expected: pa.Schema | None
     change: ChangeSet
-
-
-def discard_all_on_error(writes: Sequence[CubeWrite], cube: Cube, store: Store) -> ExitStack:
-    """Delete what all these datasets have staged if the body fails; see ``discard_on_error``."""
-    stack = ExitStack()
-    for write in writes:
-        uuid = cube.dataset_uuid(write.dataset_id)
-        stack.enter_context(discard_on_error(store, uuid, SINGLE_TABLE, write.change.write_id))
-    return stack
 
 
 def commit_writes(
@@ -66,7 +57,7 @@ def commit_writes(
             change = replace(
                 write.change,
                 added=done.partitions,
-                tables={SINGLE_TABLE: done.schema},
+                tables=done.schemas,
                 unique_write=write_prefix(write.change.write_id),
             )
             committed[write.dataset_id] = commit(store, cube.dataset_uuid(write.dataset_id), change, write.base)
@@ -77,7 +68,7 @@ def commit_writes(
         # Of any other, such as an interrupt, nobody knows whether it came before or after the header was put.
         before = [write for write in writes if write.dataset_id in committed]
         for write in writes[len(before) :]:
-            discard_staged(store, cube.dataset_uuid(write.dataset_id), SINGLE_TABLE, write.change.write_id)
+            discard(store, staged[write.dataset_id].partitions)
         stuck = [w for w in before if not _take_back(w, staged[w.dataset_id], committed[w.dataset_id], store)]
         if stuck:
             names = ", ".join(repr(write.dataset_id) for write in stuck)

@@ -16,19 +16,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from kubothek.cube.commit import CubeWrite, commit_writes, discard_all_on_error
+from kubothek.cube.commit import CubeWrite, commit_writes
 from kubothek.cube.members import as_member, find_members
+from kubothek.dataset.arguments import parse_metadata
 from kubothek.dataset.dataset import Dataset
-from kubothek.dataset.incoming import ArrowRows, Rows, SparkRows, parse_rows
+from kubothek.dataset.discard import discard_on_error
+from kubothek.dataset.incoming import ArrowRows, Rows, SparkRows, as_tables, parse_rows
 from kubothek.dataset.snapshot import Snapshot
-from kubothek.dataset.staging import Staged, Staging, stage_rows
-from kubothek.dataset.write import incarnation, parse_metadata
+from kubothek.dataset.staging import Staged, Staging, Written, incarnation, stage_rows
 from kubothek.engine.spark_types import arrow_schema
 from kubothek.errors import CubeNotFoundError, InvalidInputError
 from kubothek.model.cube import Cube
 from kubothek.model.header import SINGLE_TABLE
 from kubothek.model.schema import merge_schemas, normalise_schema
-from kubothek.model.staged import ChangeSet
+from kubothek.model.staged import ChangeSet, StagedPartition
 from kubothek.plan.cube.check import Mode, check_cube_write, problems_error
 from kubothek.plan.cube.layout import cube_layout, parse_partition_on
 from kubothek.plan.cube.metadata import cube_from_metadata, cube_metadata
@@ -217,8 +218,9 @@ def _write(data: Any, cube: Cube | str, store: Store, request: _Request) -> dict
     spec = _specification(cube, snapshots, store, request.mode)
     rows = {name: _materialised(name, given) for name, given in _by_dataset(data, spec).items() if given is not None}
     writes = _prepare(rows, spec, snapshots, request)
-    with discard_all_on_error(writes, spec, store):
-        staged = {write.dataset_id: _stage(write, spec, store) for write in writes}
+    written: list[StagedPartition] = []
+    with discard_on_error(store, written):
+        staged = {write.dataset_id: _stage(write, spec, store, written) for write in writes}
         _refuse_empty(staged, spec)
     committed = commit_writes(writes, staged, spec, store)
     return {dataset_id: Dataset(committed[dataset_id]) for dataset_id in sorted(committed)}
@@ -323,17 +325,16 @@ def _metadata(metadata: Mapping[str, Mapping[str, Any]] | None, datasets: Iterab
     return {dataset_id: parse_metadata(entries) for dataset_id, entries in parsed.items()}
 
 
-def _stage(write: CubeWrite, cube: Cube, store: Store) -> Staged:
+def _stage(write: CubeWrite, cube: Cube, store: Store, written: Written) -> Staged:
     staging = Staging(
         store=store,
         uuid=cube.dataset_uuid(write.dataset_id),
-        table=SINGLE_TABLE,
         write_id=write.change.write_id,
         incarnation=incarnation(write.base, write.change.write_id),
         layout=write.layout,
-        expected=write.expected,
+        expected=None if write.expected is None else {SINGLE_TABLE: write.expected},
     )
-    return stage_rows(write.rows, staging)
+    return stage_rows(as_tables(write.rows, SINGLE_TABLE), staging, written)
 
 
 def _refuse_empty(staged: Mapping[str, Staged], cube: Cube) -> None:

@@ -328,4 +328,5 @@ def _tidy(
         leftovers = staged_keys(candidate.merges)
         if before is not None and before.shadowed:
             leftovers.append(header_keys(snapshot.uuid)[1])
-        store.delete(leftovers)
+        if leftovers:
+            store.delete(leftovers)

@@ -16,6 +16,7 @@ from kubothek.dataset.snapshot import Snapshot, load_snapshot
 from kubothek.errors import IndexNotFoundError
 from kubothek.model.header import FILE_PREFIX
 from kubothek.model.read_plan import PARTITION_PREFIX
+from kubothek.model.schema import joint_schema
 from kubothek.model.where import parse_where
 from kubothek.plan.bind import bind
 from kubothek.plan.explain import human_bytes
@@ -27,7 +28,10 @@ from kubothek.store.open import StoreLike, open_store
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One partition of a dataset: its label, and the key of its file per table; rows and bytes where recorded."""
+    """One partition of a dataset: its label, and the key of its file per table.
+
+    ``rows`` and ``bytes`` are sums over its files, ``None`` where they are not recorded.
+    """
 
     label: str
     files: Mapping[str, str]
@@ -67,6 +71,8 @@ class Partitions(Mapping[str, Partition]):
 class Index:
     """Which files of a dataset hold which values of one column.
 
+    Nulls and NaN are in no index: a file that is not listed may hold them.
+
     Attributes
     ----------
     column
@@ -87,7 +93,7 @@ class Index:
         op
             ``==``, ``!=``, ``<``, ``<=``, ``>``, ``>=``, ``in`` or ``not in``.
         value
-            What to compare with; for ``in`` and ``not in`` a sequence.
+            What to compare with; for ``in`` and ``not in`` a sequence. A null is found by no operator.
 
         Raises
         ------
@@ -95,6 +101,12 @@ class Index:
             The operator is another one, or does not go with the value.
         PredicateTypeError
             The column's type cannot hold the value.
+
+        Examples
+        --------
+        >>> index = Index("ORIGIN", pa.table({"ORIGIN": ["EWR", "JFK"], "partition": [["a", "b"], ["b"]]}))
+        >>> sorted(index.eval_operator("in", ["EWR", "LGA"])), sorted(index.eval_operator(">", "EWR"))
+        (['a', 'b'], ['b'])
         """
         condition = parse_where([[(self.column, op, value)]])
         bound = bind(condition, self.table.schema, subject=f"index on {self.column!r}")
@@ -131,8 +143,16 @@ class Dataset:
 
     @property
     def schema(self) -> pa.Schema:
-        """Schema of record: partition columns first, then all others by name."""
-        return self._snapshot.schema()
+        """Schema of record: partition columns first, then all others by name.
+
+        Of a dataset with several tables it has the columns of all; :attr:`schemas` tells which table has which.
+        """
+        return joint_schema(tuple(self.schemas.values()), self.partition_keys)
+
+    @property
+    def schemas(self) -> Mapping[str, pa.Schema]:
+        """Schema of record of each table."""
+        return MappingProxyType(dict(self._snapshot.schemas))
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -187,22 +207,37 @@ class Dataset:
         """Indices by column, each loaded when it is looked at."""
         return _Indices(self)
 
-    def scan(self, columns: str | Sequence[str] | None = None, where: Any = None, table: str | None = None) -> Scan:
+    def scan(
+        self,
+        columns: str | Sequence[str] | None = None,
+        where: Any = None,
+        table: str | None = None,
+        *,
+        categoricals: str | Sequence[str] = (),
+    ) -> Scan:
         """Plan a read; nothing is read yet but the index entries that the condition needs.
+
+        A column that is in no table but has an index (it says something about whole partitions) can be named like any
+        other; it is null in partitions that its index does not list.
 
         Parameters
         ----------
         columns
-            Columns of the result, in order; ``None`` for all.
+            Columns of the result, in order; ``None`` for all of the table.
         where
             A condition (``C("TEMP") < 0``), a text (``"TEMP < 0"``) or a list of lists of ``(column, op, value)``.
         table
-            Name of the table; ``None`` for the only one.
+            Name of the table; ``None`` for the only one, or the one called ``"table"``.
+        categoricals
+            Columns to give as Arrow dictionaries, which take little memory where values come again often: pandas has
+            them as ``category``, Polars where they are text; Spark, which has no such type, gets plain values.
 
         Raises
         ------
         UnknownColumnError, PredicateTypeError
             Columns or values do not fit the schema; all problems are named.
+        InvalidInputError
+            There is no such table, a column is wanted twice, or a list or struct as a dictionary.
 
         Examples
         --------
@@ -213,7 +248,7 @@ class Dataset:
         >>> ds.scan("TEMP", where="MONTH == 2 & TEMP > 0").to_arrow().to_pydict()
         {'TEMP': [3.0]}
         """
-        return open_scan(self._snapshot, columns=columns, where=where, table=table)
+        return open_scan(self._snapshot, columns=columns, where=where, table=table, categoricals=categoricals)
 
     def __repr__(self) -> str:
         """Show the facts one asks for first."""

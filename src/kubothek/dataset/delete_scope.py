@@ -1,8 +1,8 @@
 """Which partitions of a snapshot a delete scope removes: reads what the decision needs.
 
-Scopes on partition columns need nothing. For others the index says which files may hold a match, and the footers of
-these few files whether they hold one value throughout. What follows from it is decided in
-``kubothek.plan.delete_scope``.
+Scopes on partition columns need nothing, and those on columns that only an index has, with one value per partition,
+need that index. For others the index says which files may hold a match, and the footers of these few files whether they
+hold one value throughout. What follows from it is decided in ``kubothek.plan.delete_scope``.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kubothek.codec.data import corrupt_file, group_statistics
-from kubothek.dataset.lookup import look_up
+from kubothek.dataset.lookup import index_only_columns, load_postings, look_up
 from kubothek.dataset.snapshot import Snapshot
 from kubothek.engine.local import map_in_threads
 from kubothek.model.condition import Condition
 from kubothek.model.header import FILE_PREFIX
+from kubothek.model.schema import joint_schema
 from kubothek.plan.apply import NO_LABELS
+from kubothek.plan.attached import attach_column
 from kubothek.plan.delete_scope import bind_scope, deleted_labels
 from kubothek.plan.possible import Mask
-from kubothek.plan.prune import index_leaves, prune_files
+from kubothek.plan.prune import index_lookups, prune_files
 
 _PARALLEL = 16
 
@@ -38,21 +40,21 @@ def select_deleted(snapshot: Snapshot, scope: Sequence[Condition]) -> pa.Array:
     """
     if not scope:
         return NO_LABELS
-    record = _all_columns(snapshot)
+    keys, files = snapshot.partition_keys, _files(snapshot)
+    record = joint_schema(snapshot.schemas.values(), keys)
+    for name in index_only_columns(snapshot):
+        if any(name in part.columns for part in scope):
+            index = load_postings(snapshot, name)
+            record, keys = record.append(index.schema.field(name)), (*keys, name)
+            files = attach_column(files, name, index)
     indexed = snapshot.index_columns
-    condition = bind_scope(scope, record, snapshot.partition_keys, indexed, snapshot.uuid)
-    files = _files(snapshot)
-    tested = sorted(condition.columns - set(snapshot.partition_keys))
+    condition = bind_scope(scope, record, keys, indexed, snapshot.uuid)
+    tested = sorted(condition.columns - set(keys))
     if tested:
-        hits = look_up(snapshot, index_leaves(condition, set(indexed).intersection(tested)))
-        files = prune_files(files, condition, snapshot.partition_keys, hits).kept
+        hits = look_up(snapshot, index_lookups(condition, set(indexed).intersection(tested)))
+        files = prune_files(files, condition, keys, hits).kept
     constants = {name: _constants(snapshot, name, record.field(name).type, files["label"]) for name in tested}
     return deleted_labels(condition, files, constants, snapshot.uuid)
-
-
-def _all_columns(snapshot: Snapshot) -> pa.Schema:
-    fields = {field.name: field for schema in snapshot.schemas.values() for field in schema}
-    return pa.schema(list(fields.values()))
 
 
 def _files(snapshot: Snapshot) -> pa.Table:
@@ -66,13 +68,15 @@ def _files(snapshot: Snapshot) -> pa.Table:
 
 
 def _constants(snapshot: Snapshot, column: str, kind: pa.DataType, labels: pa.ChunkedArray) -> tuple[pa.Array, Mask]:
-    """Return for each label the value that a column has in all rows of its file, and where that is known."""
-    table = next(name for name, schema in snapshot.schemas.items() if column in schema.names)
+    """Return for each label the value that a column has in all rows of all its files, and where that is known."""
     rows = pc.index_in(labels, value_set=snapshot.partitions["label"].combine_chunks())
-    keys = snapshot.partitions[FILE_PREFIX + table].take(rows).to_pylist()
+    tables = [FILE_PREFIX + name for name, schema in snapshot.schemas.items() if column in schema.names]
+    keys = zip(*(snapshot.partitions[table].take(rows).to_pylist() for table in tables), strict=True)
 
-    def constant(key: str | None) -> pa.Array | None:
-        return None if key is None else _constant(snapshot, key, column, kind)
+    def constant(files: tuple[str | None, ...]) -> pa.Array | None:
+        values = [None if key is None else _constant(snapshot, key, column, kind) for key in files]
+        held = [value for value in values if value is None or len(value)]  # files without rows have no say
+        return held[0] if held and all(value is not None and value == held[0] for value in held) else None
 
     found = list(map_in_threads(constant, keys, threads=_PARALLEL))
     values = [pa.nulls(1, kind) if value is None else value for value in found]
@@ -81,14 +85,17 @@ def _constants(snapshot: Snapshot, column: str, kind: pa.DataType, labels: pa.Ch
 
 
 def _constant(snapshot: Snapshot, key: str, column: str, kind: pa.DataType) -> pa.Array | None:
-    """Return the one value of a column in a file, as its statistics prove it, or ``None``.
+    """Return the one value of a column in a file, as its statistics prove it, or ``None``; no value without rows.
 
     Statistics of floats say nothing about NaN, and CSV files have none.
     """
     if pa.types.is_floating(kind) or not key.endswith(".parquet"):
         return None
     with snapshot.store.open_file(key) as file, corrupt_file(key):
-        statistics = group_statistics(pq.read_metadata(file), frozenset((column,))).get(column)
+        footer = pq.read_metadata(file)
+        if footer.num_rows == 0:
+            return pa.array([], kind)
+        statistics = group_statistics(footer, frozenset((column,))).get(column)
         if statistics is None or statistics.nulls.null_count:
             return None
         nulls, rows = pc.sum(statistics.nulls).as_py(), pc.sum(statistics.rows).as_py()

@@ -1,17 +1,24 @@
-"""What users may hand over as rows, parsed once at the door: a Spark DataFrame, or a sequence of Arrow tables.
+"""What users may hand over as rows, parsed once at the door: Spark DataFrames, or a sequence of Arrow tables.
 
 Accepted are Spark DataFrames (classic and Connect), everything that exports an Arrow stream (PyArrow, Polars, DuckDB),
-pandas DataFrames (their index is dropped), and iterables of the latter two, each element a *frame* of its own.
+pandas DataFrames (their index is dropped), and iterables of the latter two, each element a *frame* of its own. Rows of
+several tables come as a mapping from table to frame, or as an iterable of such mappings, each a *part* of its own.
+Frames and parts are taken one by one, and nothing here keeps one when the next is taken: that is why they pass through
+``map``, as a generator or ``enumerate`` would hold on to its last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
+from itertools import count, islice
 from typing import Any
 
 import pyarrow as pa
 
+from kubothek.codec.keys import check_table
+from kubothek.dataset.pandas_rows import table_from_pandas
 from kubothek.engine.spark import is_spark
 from kubothek.engine.writing import BUCKET
 from kubothek.errors import InvalidInputError, SchemaError
@@ -19,23 +26,119 @@ from kubothek.errors import InvalidInputError, SchemaError
 
 @dataclass(frozen=True, slots=True)
 class SparkRows:
-    """Rows that Spark tasks write."""
+    """Rows of one table that Spark tasks write."""
 
     frame: Any
 
 
 @dataclass(frozen=True, slots=True)
 class ArrowRows:
-    """Rows that this process writes, frame by frame; the iterator can be consumed once."""
+    """Rows of one table that this process writes, frame by frame; the iterator can be consumed once."""
 
     frames: Iterator[pa.Table]
 
 
+@dataclass(frozen=True, slots=True)
+class SparkTables:
+    """Rows of each table that Spark tasks write."""
+
+    frames: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowTables:
+    """Rows of the named tables that this process writes, part by part; the iterator can be consumed once."""
+
+    tables: tuple[str, ...]
+    parts: Iterator[Mapping[str, pa.Table]]
+
+
 Rows = SparkRows | ArrowRows
+Tables = SparkTables | ArrowTables
+
+
+def parse_data(data: Any, subject: str) -> Rows | Tables:
+    """Return data for a dataset: rows of the one table that it is for, or of the tables that it names itself.
+
+    The first element of an iterable is taken to see which of both it is.
+
+    Raises
+    ------
+    InvalidInputError, SchemaError
+        As :func:`parse_rows` does; or tables are named that cannot be, or not the same in each part.
+    """
+    if isinstance(data, Mapping):
+        return _parse_mapping(data, subject)
+    if is_spark(data) or _is_frame(data) or isinstance(data, (str, bytes)) or not isinstance(data, Iterable):
+        return parse_rows(data, subject)
+    elements = iter(data)
+    first = list(islice(elements, 1))
+    if not first or not isinstance(first[0], Mapping):
+        return parse_rows(_put_back(first, elements), subject)
+    tables = _table_names(first[0], subject)
+    return ArrowTables(tables, map(partial(_part, subject, tables), count(), _put_back(first, elements)))
+
+
+def _put_back(first: list[Any], rest: Iterator[Any]) -> Iterator[Any]:
+    """Yield what was taken already and then the rest; ``chain`` would keep the first one alive."""
+    while first:
+        yield first.pop(0)
+    yield from rest
+
+
+def as_tables(rows: Rows, table: str) -> Tables:
+    """Return the rows of one table as those of a dataset with this table alone."""
+    if isinstance(rows, SparkRows):
+        return SparkTables({table: rows.frame})
+    return ArrowTables((table,), map(partial(_named, table), rows.frames))
+
+
+def _named(table: str, frame: pa.Table) -> dict[str, pa.Table]:
+    return {table: frame}
+
+
+def _parse_mapping(data: Mapping[str, Any], subject: str) -> Tables:
+    tables = _table_names(data, subject)
+    on_spark = [table for table in tables if is_spark(data[table])]
+    if not on_spark:
+        return ArrowTables(tables, map(partial(_part, subject, tables), count(), [data]))
+    if len(on_spark) < len(tables):
+        raise InvalidInputError(
+            f"The data for {subject} is a Spark DataFrame for {', '.join(on_spark)} only. Give all tables as Spark "
+            "DataFrames, or none."
+        )
+    for table in tables:
+        _check_names(data[table].columns, f"table {table!r} of {subject}")
+    return SparkTables(dict(data))
+
+
+def _table_names(part: Mapping[str, Any], subject: str) -> tuple[str, ...]:
+    if not part:
+        raise InvalidInputError(f"The data for {subject} is an empty mapping; it must map each table to its rows.")
+    for table in part:
+        check_table(table)
+    return tuple(part)
+
+
+def _part(subject: str, tables: tuple[str, ...], number: int, part: Any) -> dict[str, pa.Table]:
+    """Convert one mapping of an iterable."""
+    if not isinstance(part, Mapping) or set(part) != set(tables):
+        found = f"for {', '.join(map(str, part))}" if isinstance(part, Mapping) else f"a {_kind(part)}"
+        raise InvalidInputError(
+            f"Element {number} of the data for {subject} is {found}; each must be a mapping with the tables "
+            f"{', '.join(tables)}."
+        )
+    for table in tables:
+        if not _is_frame(part[table]):
+            raise InvalidInputError(
+                f"The data for table {table!r} of {subject} is a {_kind(part[table])}. Give an Arrow, Polars or "
+                "pandas DataFrame; several of them as an iterable of mappings, Spark DataFrames as one mapping."
+            )
+    return {table: _to_table(part[table], f"table {table!r} of {subject}") for table in tables}
 
 
 def parse_rows(data: Any, subject: str) -> Rows:
-    """Return data in one of the two shapes that can be written.
+    """Return the rows of one table in one of the two shapes that can be written.
 
     Parameters
     ----------
@@ -57,45 +160,67 @@ def parse_rows(data: Any, subject: str) -> Rows:
     if _is_frame(data):
         return ArrowRows(iter([_to_table(data, subject)]))
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes, Mapping)):
-        return ArrowRows(_tables(data, subject))
+        return ArrowRows(map(partial(_frame, subject), count(), data))
     raise InvalidInputError(
-        f"The data for {subject} is a {type(data).__module__}.{type(data).__qualname__}. Give a Spark, Arrow, Polars "
-        "or pandas DataFrame, anything else that exports an Arrow stream, or an iterable of these."
+        f"The data for {subject} is a {_kind(data)}. Give a Spark, Arrow, Polars or pandas DataFrame, anything else "
+        "that exports an Arrow stream, or an iterable of these."
     )
 
 
+def _frame(subject: str, number: int, frame: Any) -> pa.Table:
+    """Convert one element of an iterable."""
+    if not _is_frame(frame):
+        raise InvalidInputError(
+            f"Element {number} of the data for {subject} is a {_kind(frame)}; each must be an Arrow, Polars or "
+            "pandas DataFrame."
+        )
+    return _to_table(frame, subject)
+
+
+def _kind(data: Any) -> str:
+    return f"{type(data).__module__}.{type(data).__qualname__}"
+
+
 def _is_frame(data: Any) -> bool:
+    """Tell what can be taken into memory; a Spark DataFrame exports a stream too, which would collect it."""
+    if is_spark(data):
+        return False
     return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__") or _is_pandas(data)
 
 
 def _is_pandas(data: Any) -> bool:
-    return type(data).__name__ == "DataFrame" and type(data).__module__.startswith("pandas.")
+    return type(data).__name__ == "DataFrame" and _library(data) == "pandas"
 
 
-def _tables(data: Iterable[Any], subject: str) -> Iterator[pa.Table]:
-    for number, frame in enumerate(data):
-        if not _is_frame(frame):
-            raise InvalidInputError(
-                f"Element {number} of the data for {subject} is a {type(frame).__module__}.{type(frame).__qualname__}; "
-                "each must be an Arrow, Polars or pandas DataFrame."
-            )
-        yield _to_table(frame, subject)
+def _library(data: Any) -> str:
+    """Return the package that an object's class is from; where inside of it changes with versions."""
+    return type(data).__module__.partition(".")[0]
 
 
 def _to_table(data: Any, subject: str) -> pa.Table:
     if _is_pandas(data):
         _check_names(list(data.columns), subject)
-        try:
-            table = pa.Table.from_pandas(data, preserve_index=False)
-        except (TypeError, ValueError, OverflowError, pa.ArrowNotImplementedError) as error:
-            raise SchemaError(f"The data for {subject} has values that do not fit one type: {error}") from error
+        table = table_from_pandas(data, subject)
     else:
+        _refuse_python_objects(data, subject)
         try:
             table = data if isinstance(data, pa.Table) else pa.table(data)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise SchemaError(f"The data for {subject} does not export a stream of rows: {error}") from error
     _check_names(table.column_names, subject)
     return table
+
+
+def _refuse_python_objects(data: Any, subject: str) -> None:
+    """Refuse columns of Python objects, which Polars exports as bytes: their addresses."""
+    dtypes = data.schema if _library(data) == "polars" and isinstance(getattr(data, "schema", None), Mapping) else {}
+    wrong = [name for name, dtype in dtypes.items() if "Object" in str(dtype)]
+    if wrong:
+        raise SchemaError(
+            f"The data for {subject} has Python objects in {', '.join(map(repr, wrong))}. Cast them to a type "
+            "that holds their values.",
+            columns=tuple(wrong),
+        )
 
 
 def _check_names(names: list[Any], subject: str) -> None:

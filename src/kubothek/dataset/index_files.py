@@ -6,24 +6,26 @@ it. Its key holds the time to the microsecond; where two writers meet in one, th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, MutableSequence, Sequence
+from collections.abc import Iterable, Iterator, MutableSequence, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from kubothek.codec.index import embedded_values, encode_index, read_index
+from kubothek.codec.index import REBUILD, embedded_values, encode_parts, read_index, read_index_parts
 from kubothek.codec.keys import index_key
+from kubothek.dataset.index_stream import stream_index
 from kubothek.engine.local import map_in_threads
 from kubothek.errors import CorruptDatasetError, ObjectNotFoundError, StoreError
-from kubothek.model.schema import normalise_type
 from kubothek.plan.apply import IndexMerge
 from kubothek.plan.index_merge import index_from_postings, merge_index
 from kubothek.store.interface import Store, Swapped
 
 _KEY_TRIES = 1000
 _PARALLEL = 8
+_LARGE_BYTES = 16 * 2**20
+"""Of an index file, from which on it is merged part by part."""
 
 
 def write_indices(
@@ -35,7 +37,7 @@ def write_indices(
     """
 
     def write(merge: IndexMerge) -> str:
-        key = _put_new(store, uuid, merge.column, encode_index(merge.column, merged_index(store, merge)), when)
+        key = _put_new(store, uuid, merge.column, encode_parts(merge.column, merged_parts(store, merge)), when)
         written.append(key)
         return key
 
@@ -46,28 +48,51 @@ def write_indices(
 
 def merged_index(store: Store, merge: IndexMerge) -> pa.Table:
     """Return the next content of an index: what there was, without the removed labels, with what is added."""
-    kind, base = _base_content(store, merge)
-    values, labels = _postings(store, merge.added, kind)
-    added = index_from_postings(merge.column, values, labels)
-    return merge_index(merge.column, base, added, merge.removed_labels)
+    return pa.concat_tables(list(merged_parts(store, merge)))
 
 
-def _base_content(store: Store, merge: IndexMerge) -> tuple[pa.DataType, pa.Table | None]:
+def merged_parts(store: Store, merge: IndexMerge) -> Iterator[pa.Table]:
+    """Yield the next content of an index in parts, sorted by value: one, unless it may be too large for memory."""
+    staged = any(isinstance(values, str) for _, values in merge.added)
+    with _base_file(store, merge) as file:
+        if file is not None and (staged or file.size() > _LARGE_BYTES):
+            kind, parts = read_index_parts(file, str(merge.base_key), merge.column, merge.type)
+            yield from stream_index(store, merge, kind, parts)
+            return
+        kind, base = _base_content(merge, file)
+        if staged:
+            yield from stream_index(store, merge, kind, [] if base is None else [base])
+        elif merge.built is not None and not merge.added and not len(merge.removed_labels):
+            yield merge.built
+        else:
+            yield merge_index(merge.column, base, _added(merge, kind), merge.removed_labels)
+
+
+@contextmanager
+def _base_file(store: Store, merge: IndexMerge) -> Iterator[pa.NativeFile | None]:
+    """Open the index as it was, where there is a file of it that counts."""
+    if merge.base_key is None or merge.built is not None:
+        yield None
+        return
+    try:
+        with store.open_file(merge.base_key) as file:
+            yield file
+    except ObjectNotFoundError as error:
+        if error.details.get("key") != merge.base_key:
+            raise
+        raise CorruptDatasetError(
+            f"The index on {merge.column!r} is to be in {merge.base_key!r}, which does not exist. {REBUILD}",
+            key=merge.base_key,
+        ) from error
+
+
+def _base_content(merge: IndexMerge, file: pa.NativeFile | None) -> tuple[pa.DataType, pa.Table | None]:
     """Return the type of the indexed column, and what the index held before."""
     if merge.built is not None:
         return merge.type or merge.built.schema.field(merge.column).type, merge.built
-    if merge.base_key is not None:
-        try:
-            with store.open_file(merge.base_key) as file:
-                kind = merge.type or normalise_type(pq.read_schema(file).field(merge.column).type)
-                file.seek(0)
-                return kind, read_index(file, merge.base_key, merge.column, kind)
-        except ObjectNotFoundError as error:
-            raise CorruptDatasetError(
-                f"The index on {merge.column!r} is to be in {merge.base_key!r}, which does not exist. "
-                "Overwrite the dataset, or bring the file back.",
-                key=merge.base_key,
-            ) from error
+    if file is not None:
+        base = read_index(file, str(merge.base_key), merge.column, merge.type)
+        return base.schema.field(merge.column).type, base
     kind = merge.type or pa.string()
     if not merge.embedded:
         return kind, None
@@ -78,30 +103,13 @@ def _base_content(store: Store, merge: IndexMerge) -> tuple[pa.DataType, pa.Tabl
     return kind, index_from_postings(merge.column, repeated, pa.array(labels, pa.string()))
 
 
-def _postings(
-    store: Store, added: Sequence[tuple[str, pa.Array | str]], kind: pa.DataType
-) -> tuple[pa.Array, pa.Array]:
-    """Return one row per value and label."""
-    staged = _read_staged(store, [values for _, values in added if isinstance(values, str)])
-    arrays = [(staged[values] if isinstance(values, str) else values).cast(kind) for _, values in added]
-    labels = pa.array([label for label, _ in added], pa.string())
+def _added(merge: IndexMerge, kind: pa.DataType) -> pa.Table:
+    """Return the index over the new partitions, all of whose values are at hand."""
+    arrays = [values.cast(kind) for _, values in merge.added if not isinstance(values, str)]
+    labels = pa.array([label for label, _ in merge.added], pa.string())
     rows = np.repeat(np.arange(len(arrays)), [len(array) for array in arrays])
-    return pa.concat_arrays(arrays or [pa.array([], kind)]), labels.take(pa.array(rows, pa.int64()))
-
-
-def _read_staged(store: Store, keys: Sequence[str]) -> dict[str, pa.Array]:
-    """Read index values that a write staged, each an Arrow IPC file of one column."""
-    blobs = store.get_many(keys)
-    missing = [key for key, blob in zip(keys, blobs, strict=True) if blob is None]
-    if missing:
-        raise ObjectNotFoundError(
-            f"The staged index values {missing[0]!r} are gone; write the data again.", key=missing[0]
-        )
-    return {
-        key: pa.ipc.open_file(pa.py_buffer(blob.data)).read_all().column(0).combine_chunks()
-        for key, blob in zip(keys, blobs, strict=True)
-        if blob is not None
-    }
+    values = pa.concat_arrays(arrays or [pa.array([], kind)])
+    return index_from_postings(merge.column, values, labels.take(pa.array(rows, pa.int64())))
 
 
 def staged_keys(merges: Iterable[IndexMerge]) -> list[str]:

@@ -1,4 +1,8 @@
-"""What the secondary indices of a snapshot answer: which files hold a value, and which values an index has."""
+"""What the secondary indices of a snapshot answer: which files hold a value, and which values an index has.
+
+Nearly always an index is on a column of the data. Where no table has the column, it says something about whole
+partitions, and its type is that of the index file.
+"""
 
 from __future__ import annotations
 
@@ -7,33 +11,44 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kubothek.codec.index import embedded_values, read_index
+from kubothek.codec.index import REBUILD, embedded_values, read_index
 from kubothek.dataset.snapshot import Snapshot
 from kubothek.engine.local import map_in_threads
 from kubothek.errors import CorruptDatasetError, IndexNotFoundError, ObjectNotFoundError
-from kubothek.model.condition import EVERYTHING, Condition, Leaf
+from kubothek.model.condition import EVERYTHING, Condition
+from kubothek.plan.dataset_layout import column_type
 from kubothek.plan.index_merge import LABELS
 from kubothek.plan.match import match_rows
+from kubothek.plan.prune import Lookup
 
 
-def look_up(snapshot: Snapshot, leaves: Sequence[Leaf]) -> Mapping[Leaf, pa.Array]:
+def index_only_columns(snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the columns that an index has, but no table."""
+    held = {name for schema in snapshot.schemas.values() for name in schema.names}
+    return tuple(column for column in snapshot.index_columns if column not in held)
+
+
+def look_up(snapshot: Snapshot, lookups: Sequence[Lookup]) -> Mapping[Lookup, pa.Array]:
     """Return for each part of a condition the labels of the files that hold a matching value.
 
     Only row groups whose statistics admit a match are read, several indices at a time.
     """
-    if not leaves:
+    if not lookups:
         return {}
-    return dict(zip(leaves, map_in_threads(lambda leaf: _labels(snapshot, leaf), leaves), strict=True))
+    return dict(zip(lookups, map_in_threads(lambda lookup: _labels(snapshot, lookup), lookups), strict=True))
 
 
-def _labels(snapshot: Snapshot, leaf: Leaf) -> pa.Array:
-    found = load_postings(snapshot, leaf.column, leaf)
+def _labels(snapshot: Snapshot, lookup: Lookup) -> pa.Array:
+    [column] = lookup.columns
+    found = load_postings(snapshot, column, lookup)
     labels: pa.Array = pc.unique(pc.list_flatten(found.column(LABELS))).cast(pa.string())
     return labels
 
 
 def load_postings(snapshot: Snapshot, column: str, condition: Condition = EVERYTHING) -> pa.Table:
     """Return the entries of an index that match: the column, and ``partition`` with the labels of each value.
+
+    The column has its type of record; where no table has it, the type that the index file gives it.
 
     Raises
     ------
@@ -42,22 +57,24 @@ def load_postings(snapshot: Snapshot, column: str, condition: Condition = EVERYT
     CorruptDatasetError
         The index file is missing or unreadable.
     """
-    kind = next((s.field(column).type for s in snapshot.schemas.values() if column in s.names), None)
-    if column in snapshot.header.indices and kind is not None:
+    kind = column_type(snapshot.base, column)
+    if column in snapshot.header.indices:
         key = snapshot.header.indices[column]
         try:
             return read_index(snapshot.store.open_file(key), key, column, kind, condition)
         except ObjectNotFoundError as error:
             raise CorruptDatasetError(
-                f"The index on {column!r} of dataset {snapshot.uuid!r} is missing: {key!r} is not in the store.",
+                f"The index on {column!r} of dataset {snapshot.uuid!r} is missing: {key!r} is not in the store. "
+                f"{REBUILD}",
                 key=key,
             ) from error
-    if column in snapshot.header.embedded_indices and kind is not None:
+    if column in snapshot.header.embedded_indices:
         embedded = snapshot.header.embedded_indices[column]
-        values = embedded_values(column, embedded, kind)
+        values = embedded_values(column, embedded, pa.string() if kind is None else kind)
         entries = pa.table({column: values, LABELS: pa.array(list(embedded.values()), pa.list_(pa.string()))})
         return entries if condition == EVERYTHING else entries.filter(match_rows(condition, entries))
     known = ", ".join(snapshot.index_columns) or "none"
     raise IndexNotFoundError(
-        f"Dataset {snapshot.uuid!r} has no index on {column!r}; it has {known}.", columns=(column,)
+        f"Dataset {snapshot.uuid!r} has no index on {column!r}; it has {known}. build_dataset_indices makes one.",
+        columns=(column,),
     )

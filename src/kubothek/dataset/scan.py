@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from kubothek.dataset.lookup import look_up
+import pyarrow as pa
+
+from kubothek.dataset.lookup import index_only_columns, load_postings, look_up
 from kubothek.dataset.snapshot import Snapshot
+from kubothek.engine import local
 from kubothek.engine import spark as on_spark
 from kubothek.engine.lazy import LazyRows
+from kubothek.model.read_plan import PARTITION_PREFIX, ReadPlan
 from kubothek.model.where import parse_where
+from kubothek.plan.attached import attach_column
 from kubothek.plan.explain import Explanation, explain_scan
+from kubothek.plan.groups import ask_groups, plan_groups
 from kubothek.plan.native import spark_reads_exactly
-from kubothek.plan.scan import ScanPlan, ask_scan, plan_scan
+from kubothek.plan.scan import ScanPlan, ScanQuestion, ScanSubject, ask_scan, plan_scan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -21,11 +28,72 @@ if TYPE_CHECKING:
 class Scan(LazyRows):
     """Rows of one dataset, planned and not read; made by :meth:`kubothek.Dataset.scan`."""
 
-    def __init__(self, snapshot: Snapshot, table: str, scan: ScanPlan) -> None:
+    def __init__(self, snapshot: Snapshot, question: ScanQuestion, scan: ScanPlan) -> None:
         super().__init__(snapshot.store, scan.plan)
         self._snapshot = snapshot
-        self._table = table
+        self._question = question
         self._scan = scan
+
+    def groups(self, by: str | Sequence[str] | None = None) -> Iterator[tuple[Any, pa.Table]]:
+        """Yield the rows in groups, one after the other as they are read, so that memory stays bounded.
+
+        A file that holds several values of an indexed column is read for each of them. Rows with a null or NaN in an
+        indexed column of ``by`` are in no group. Which groups there are is known before their rows are read, so a
+        table may be empty: no index told that the condition matches none of its rows.
+
+        Parameters
+        ----------
+        by
+            Columns with one group per distinct combination of values; each must be a partition column or have an
+            index. ``None``: one group per file; ``[]``: one group of all rows.
+
+        Yields
+        ------
+        key
+            The values of the ``by`` columns as a tuple, ``()`` where there are none; the label of the file where
+            ``by`` is ``None``. Groups come in order of their keys, files in the order of the header.
+        table
+            The rows, with the columns of the scan, whether those of ``by`` are among them or not.
+
+        Raises
+        ------
+        UnknownColumnError, UnindexedColumnError, InvalidInputError
+            The columns of ``by`` do not exist, have no index, or are named twice. Raised at once.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from kubothek import write_dataset
+        >>> rows = pa.table({"MONTH": [1, 1, 2], "STATION": ["B", "A", "A"], "TEMP": [0.5, -1.0, 3.0]})
+        >>> ds = write_dataset(rows, "weather", "memory://groups", partition_on="MONTH", secondary_indices="STATION")
+        >>> [(key, table["TEMP"].to_pylist()) for key, table in ds.scan("TEMP").groups("STATION")]
+        [(('A',), [-1.0, 3.0]), (('B',), [0.5])]
+        """
+        if by is None:
+            return zip(self._plan.files[0].column("label").to_pylist(), self._read(self._plan), strict=True)
+        names = (by,) if isinstance(by, str) else tuple(by)
+        if not names:
+            return self._whole()
+        plan = self._grouped(names)
+        keys = [plan.units.column(PARTITION_PREFIX + name) for name in names]
+        return zip(_rows_of(keys), self._read(plan), strict=True)
+
+    def _grouped(self, by: Sequence[str]) -> ReadPlan:
+        """Plan the groups: look up in the indices which files hold which values."""
+        subject, files = _attach(self._snapshot, self._question.subject, self._plan.files[0], by)
+        question = replace(self._question, subject=subject)
+        grouping = ask_groups(question, by)
+        loaded = local.map_in_threads(
+            lambda item: load_postings(self._snapshot, item[0], item[1]), grouping.needed.items()
+        )
+        postings = dict(zip(grouping.needed, loaded, strict=True))
+        return plan_groups(question, grouping, self._plan, files, postings)
+
+    def _whole(self) -> Iterator[tuple[Any, pa.Table]]:
+        yield (), self.to_arrow()
+
+    def _read(self, plan: ReadPlan) -> Iterator[pa.Table]:
+        return local.read_units(self._store, plan)
 
     def to_spark(self, spark: SparkSession) -> DataFrame:
         """Return the rows as a lazy Spark DataFrame.
@@ -33,11 +101,12 @@ class Scan(LazyRows):
         Where Spark can reach the files and reads every type exactly, and no row has to be filtered, its own reader
         gets the planned files; otherwise Kubothek's tasks read them.
         """
-        files, source = self._plan.files[0], self._plan.inputs[0]
-        base = self._store.local_path(f"{self._snapshot.uuid}/{self._table}")
+        files, source, subject = self._plan.files[0], self._plan.inputs[0], self._question.subject
+        base = self._store.local_path(f"{subject.uuid}/{subject.table}")
         state = self._snapshot.header.state
         conformed = state is not None and state.conformed
-        if base and conformed and spark_reads_exactly(source, files, self._snapshot.schema(self._table), base):
+        in_files = not {*source.partition_keys}.intersection(subject.attached.names)
+        if base and conformed and in_files and spark_reads_exactly(source, files, subject.record, base):
             paths = [self._store.local_path(key) or "" for key in files.column("key").to_pylist()]
             return on_spark.read_files(spark, base, paths, self._plan.schema)
         return super().to_spark(spark)
@@ -52,18 +121,55 @@ class Scan(LazyRows):
 
 
 def open_scan(
-    snapshot: Snapshot, *, columns: str | Sequence[str] | None = None, where: Any = None, table: str | None = None
+    snapshot: Snapshot,
+    *,
+    columns: str | Sequence[str] | None = None,
+    where: Any = None,
+    table: str | None = None,
+    categoricals: str | Sequence[str] = (),
 ) -> Scan:
     """Plan a scan; see :meth:`kubothek.Dataset.scan`."""
-    name = snapshot.table_name(table)
-    question = ask_scan(
-        snapshot.schema(name),
+    condition = parse_where(where)
+    wanted = (columns,) if isinstance(columns, str) else columns
+    dictionaries = (categoricals,) if isinstance(categoricals, str) else tuple(categoricals)
+    subject, files = _subject(snapshot, snapshot.table_name(table))
+    subject, files = _attach(snapshot, subject, files, [*(wanted or ()), *sorted(condition.columns), *dictionaries])
+    question = ask_scan(subject, wanted, condition, dictionaries)
+    return Scan(snapshot, question, plan_scan(question, files, look_up(snapshot, question.lookups)))
+
+
+def _subject(snapshot: Snapshot, table: str) -> tuple[ScanSubject, pa.Table]:
+    record = snapshot.schema(table)
+    others = {
+        name: other
+        for other in reversed(snapshot.tables)
+        for name in snapshot.schemas[other].names
+        if name not in record.names
+    }
+    subject = ScanSubject(
         uuid=snapshot.uuid,
-        table=name,
+        table=table,
+        record=record,
         partition_keys=snapshot.partition_keys,
-        index_columns=snapshot.index_columns,
-        columns=(columns,) if isinstance(columns, str) else columns,
-        condition=parse_where(where),
+        index_columns=tuple(column for column in snapshot.index_columns if column not in others),
+        elsewhere=others,
     )
-    files = snapshot.file_table(name)
-    return Scan(snapshot, name, plan_scan(question, files, look_up(snapshot, question.leaves)))
+    return subject, snapshot.file_table(table)
+
+
+def _attach(
+    snapshot: Snapshot, subject: ScanSubject, files: pa.Table, names: Collection[str]
+) -> tuple[ScanSubject, pa.Table]:
+    """Give each file its value of those of these columns that only an index has."""
+    for name in index_only_columns(snapshot):
+        if name in names and name not in subject.attached.names:
+            index = load_postings(snapshot, name)
+            files = attach_column(files, name, index)
+            subject = replace(subject, attached=subject.attached.append(index.schema.field(name)))
+    return subject, files
+
+
+def _rows_of(columns: Sequence[pa.ChunkedArray]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of columns as Python values, one by one, because there may be many."""
+    for number in range(len(columns[0])):
+        yield tuple(column[number].as_py() for column in columns)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kubothek.codec.header import decode_header
-from kubothek.codec.keys import HEADER_SUFFIXES, check_uuid, header_key, header_keys, schema_key
+from kubothek.codec.keys import DATA_SUFFIXES, HEADER_SUFFIXES, check_uuid, header_key, header_keys, schema_key
 from kubothek.codec.partition_values import infer_partition_keys, partition_values
 from kubothek.codec.schema import decode_schema
 from kubothek.errors import CorruptDatasetError, DatasetNotFoundError, InvalidInputError
@@ -24,7 +24,6 @@ from kubothek.model.read_plan import PARTITION_PREFIX
 from kubothek.plan.dataset_layout import Base
 from kubothek.store.interface import Blob, Store
 
-_DATA_SUFFIX = ".parquet"
 _INDICES = "indices"
 
 
@@ -89,9 +88,10 @@ class Snapshot:
             return wanted
         if table is None and len(self.schemas) == 1:
             return self.tables[0]
-        raise InvalidInputError(
-            f"Dataset {self.uuid!r} has no table {wanted!r}; it has {', '.join(map(repr, self.tables)) or 'none'}."
-        )
+        known = ", ".join(map(repr, self.tables)) or "none"
+        if table is None:
+            raise InvalidInputError(f"Dataset {self.uuid!r} has several tables: name one of {known} with table=.")
+        raise InvalidInputError(f"Dataset {self.uuid!r} has no table {wanted!r}; it has {known}.")
 
     def schema(self, table: str | None = None) -> pa.Schema:
         """Return the schema of record of a table."""
@@ -120,12 +120,9 @@ class Snapshot:
         values = partition_values(
             present[column].combine_chunks(), self.uuid, table, self.partition_keys, self.schemas[table]
         )
-        columns = {
-            "label": present["label"],
-            "key": present[column],
-            "rows": present["rows"],
-            "bytes": present["bytes"],
-        }
+        columns = {"label": present["label"], "key": present[column]}
+        unknown = pa.nulls(present.num_rows, pa.int64())  # what is recorded is the sum over the tables of a partition
+        columns |= {name: present[name] if len(self.schemas) == 1 else unknown for name in ("rows", "bytes")}
         return pa.table(columns | {PARTITION_PREFIX + name: v for name, v in values.items()})
 
 
@@ -153,11 +150,12 @@ def load_snapshots(uuids: Iterable[str], store: Store) -> list[Snapshot]:
     found = _find_many(uuids, store)
     for uuid, snapshot in zip(uuids, found, strict=True):
         if snapshot is None:
-            raise _not_found(uuid, store)
+            raise not_found(uuid, store)
     return [snapshot for snapshot in found if snapshot is not None]
 
 
-def _not_found(uuid: str, store: Store) -> DatasetNotFoundError:
+def not_found(uuid: str, store: Store) -> DatasetNotFoundError:
+    """Return the error that there is no such dataset, with names that look alike."""
     known = {
         info.key.removesuffix(suffix)
         for info in store.list_level("")[0]
@@ -230,8 +228,16 @@ def _listed_partitions(uuid: str, store: Store) -> pa.Table:
     files: dict[str, dict[str, tuple[str, int]]] = {}
     for info in store.list(f"{uuid}/"):
         table, _, name = info.key.removeprefix(f"{uuid}/").partition("/")
-        if table != _INDICES and name.endswith(_DATA_SUFFIX):
-            files.setdefault(name.removesuffix(_DATA_SUFFIX), {})[table] = info.key, info.size
+        suffix = next((suffix for suffix in DATA_SUFFIXES if name.endswith(suffix)), None)
+        if table == _INDICES or suffix is None:
+            continue
+        found = files.setdefault(name.removesuffix(suffix), {})
+        if table in found:
+            raise CorruptDatasetError(
+                f"Dataset {uuid!r} has two data files for one partition: {found[table][0]!r} and {info.key!r}.",
+                key=info.key,
+            )
+        found[table] = info.key, info.size
     tables = tuple(dict.fromkeys(table for found in files.values() for table in found))
     sizes = [sum(size for _, size in found.values()) for found in files.values()]
     keys = [[found[table][0] if table in found else None for found in files.values()] for table in tables]

@@ -8,26 +8,21 @@ as it was.
 from __future__ import annotations
 
 import uuid as uuids
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
-
-from kubothek.codec.header import check_metadata
 from kubothek.codec.keys import check_table, check_uuid
-from kubothek.codec.labels import write_prefix
+from kubothek.dataset.arguments import check_header_format, parse_metadata, parse_scope, stored_layout
 from kubothek.dataset.commit import commit
 from kubothek.dataset.dataset import Dataset
-from kubothek.dataset.incoming import parse_rows
+from kubothek.dataset.discard import discard_on_error
+from kubothek.dataset.incoming import Rows, as_tables, parse_data
 from kubothek.dataset.snapshot import Snapshot, find_snapshot
-from kubothek.dataset.staging import Staging, discard_on_error, stage_rows
-from kubothek.errors import AlreadyExistsError, InvalidInputError, SchemaError
-from kubothek.model.condition import Condition
+from kubothek.dataset.staging import Staged, Staging, Written, incarnation, stage_rows
+from kubothek.errors import AlreadyExistsError, InvalidInputError
 from kubothek.model.header import SINGLE_TABLE, HeaderFormat
-from kubothek.model.names import column_names
-from kubothek.model.staged import ChangeSet
-from kubothek.model.where import parse_where
+from kubothek.model.staged import ChangeSet, StagedPartition
 from kubothek.plan.layout import Layout, parse_layout
 from kubothek.store.interface import Store
 from kubothek.store.open import StoreLike, open_store
@@ -57,15 +52,18 @@ def write_dataset(
     ----------
     data
         A Spark DataFrame (written by Spark tasks), anything that exports an Arrow stream (PyArrow, Polars, DuckDB), a
-        pandas DataFrame (its index is dropped), or an iterable of the latter two.
+        pandas DataFrame (its index is dropped), or an iterable of the latter two, of which one at a time is in memory
+        (all with ``shuffle``). For a dataset of several tables a mapping from table to such rows, or an iterable of
+        mappings; as Spark DataFrames one mapping, with ``shuffle``. Each partition has every table: rows of one mapping
+        with equal partition values (and in one bucket) belong together.
     uuid
         Name of the dataset: letters, digits, ``+``, ``-`` and ``_``.
     store
         A URL, a path or a :class:`~kubothek.Store`.
     partition_on
-        Columns by whose values files are separated; they may hold no nulls.
+        Columns by whose values files are separated; they may hold no nulls. Of several tables each has them.
     secondary_indices
-        Columns to keep an inverted index on.
+        Columns to keep an inverted index on; of several tables at least one has them.
     sort_by
         Columns by which the rows of each file are sorted.
     shuffle
@@ -75,7 +73,7 @@ def write_dataset(
         Spread each partition over at most this many files; equal values of ``bucket_by`` (all columns if not given)
         share a file.
     table
-        Name of the table inside the dataset.
+        Name of the table inside the dataset, where the data is no mapping.
     metadata
         User metadata; values that JSON can hold.
     overwrite
@@ -118,11 +116,11 @@ def write_dataset(
         compression=compression,
         rows_per_row_group=rows_per_row_group,
     )
-    if header_format not in ("json", "msgpack"):
-        raise InvalidInputError(f"header_format must be 'json' or 'msgpack', not {header_format!r}.")
+    check_header_format(header_format)
     opened = open_store(store)
     check_uuid(uuid)
     check_table(table)
+    given = None if table == SINGLE_TABLE else table
     base = find_snapshot(uuid, opened)
     if base is not None and not overwrite:
         raise AlreadyExistsError(
@@ -141,7 +139,7 @@ def write_dataset(
         overwrite=overwrite,
         header_format=header_format,
     )
-    return Dataset(stage_and_commit(data, opened, uuid, table, layout, change, base, expected=None))
+    return Dataset(stage_and_commit(data, opened, uuid, given, layout, change, base))
 
 
 def update_dataset(
@@ -178,7 +176,7 @@ def update_dataset(
     sort_by, shuffle, bucket_by, num_buckets, compression, rows_per_row_group
         Layout of the new files, as for :func:`write_dataset`.
     table
-        Name of the table; ``None`` for the only one.
+        Name of the table; ``None`` for the only one, and where the data is a mapping.
     metadata
         Entries to add to the user metadata or to replace in it.
     header_format
@@ -202,10 +200,11 @@ def update_dataset(
     >>> ds.scan().to_arrow().to_pylist()
     [{'MONTH': 2, 'TEMP': 3.0}]
     """
+    check_header_format(header_format)
     opened = open_store(store)
     check_uuid(uuid)
     base = find_snapshot(uuid, opened)
-    keys, indices = _as_stored(base, partition_on, secondary_indices, uuid)
+    keys, indices = stored_layout(base, partition_on, secondary_indices, uuid)
     layout = parse_layout(
         partition_on=keys,
         secondary_indices=indices,
@@ -216,13 +215,11 @@ def update_dataset(
         compression=compression,
         rows_per_row_group=rows_per_row_group,
     )
-    scope = _parse_scope(delete_scope)
+    scope = parse_scope(delete_scope)
     if data is None and not scope and not metadata:
         raise InvalidInputError(
             f"The update of dataset {uuid!r} has nothing to do: give data, a delete_scope or metadata."
         )
-    name = (table or SINGLE_TABLE) if base is None else base.table_name(table)
-    check_table(name)
     change = ChangeSet(
         write_id=uuids.uuid4().hex,
         operation="update_dataset",
@@ -233,19 +230,17 @@ def update_dataset(
         create=data is not None,
         header_format=header_format,
     )
-    expected = None if base is None else base.schemas[name]
-    return Dataset(stage_and_commit(data, opened, uuid, name, layout, change, base, expected=expected))
+    return Dataset(stage_and_commit(data, opened, uuid, table, layout, change, base))
 
 
 def stage_and_commit(
     data: Any,
     store: Store,
     uuid: str,
-    table: str,
+    table: str | None,
     layout: Layout,
     change: ChangeSet,
     base: Snapshot | None,
-    expected: pa.Schema | None,
 ) -> Snapshot:
     """Stage rows and commit them with a change; on failure nothing of them is left.
 
@@ -254,83 +249,46 @@ def stage_and_commit(
     data
         Rows as the user gave them, or ``None``.
     store, uuid, table
-        Where they go.
+        Where they go; the data may name its tables itself.
     layout
         How they are laid out.
     change
         The commit, but for what is staged.
     base
         The dataset as it is, ``None`` where there is none.
-    expected
-        Schema of record that the rows must fit, ``None`` where they define it.
     """
     if data is None:
         return commit(store, uuid, change, base)
-    with discard_on_error(store, uuid, table, change.write_id):
-        staged = stage_rows(
-            parse_rows(data, f"dataset {uuid!r}"),
-            Staging(store, uuid, table, change.write_id, incarnation(base, change.write_id), layout, expected),
-        )
-    complete = replace(
-        change,
-        added=staged.partitions,
-        tables={table: staged.schema},
-        unique_write=write_prefix(change.write_id) if layout.unique else None,
-    )
-    with discard_on_error(store, uuid, table, change.write_id, committing=True):
+    written: list[StagedPartition] = []
+    kept = None if change.overwrite else base
+    expected = None if kept is None else kept.schemas
+    staging = Staging(store, uuid, change.write_id, incarnation(base, change.write_id), layout, expected)
+    with discard_on_error(store, written):
+        staged = stage_data(data, staging, kept, table, written)
+    complete = replace(change, added=staged.partitions, tables=staged.schemas)
+    with discard_on_error(store, written, committing=True):
         return commit(store, uuid, complete, base)
 
 
-def incarnation(base: Snapshot | None, write_id: str) -> str:
-    """Return under which incarnation a write stages index values; that of a new dataset is not known yet."""
-    return write_id if base is None or base.header.state is None else base.header.state.incarnation
+def stage_data(data: Any, staging: Staging, base: Snapshot | None, table: str | None, written: Written) -> Staged:
+    """Stage rows as a user gave them.
 
-
-def _as_stored(
-    base: Snapshot | None, partition_on: Any, secondary_indices: Any, uuid: str
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return partition keys and indices of the new files: as they are, or as given for a new dataset."""
-    keys = column_names(partition_on, "partition_on")
-    indices = column_names(secondary_indices, "secondary_indices")
-    if base is None:
-        return keys, indices
-    if partition_on is not None and keys != base.partition_keys:
-        raise SchemaError(
-            f"Dataset {uuid!r} is partitioned by {', '.join(base.partition_keys) or 'nothing'}, but partition_on says "
-            f"{', '.join(keys) or 'nothing'}. Leave partition_on out to add to it as it is.",
-            columns=keys,
-        )
-    return base.partition_keys, tuple(dict.fromkeys((*base.index_columns, *indices)))
-
-
-def _parse_scope(scope: Any) -> tuple[Condition, ...]:
-    """Parse a delete scope into conditions, any of which selects."""
-    if scope is None:
-        return ()
-    if isinstance(scope, Mapping):
-        scope = [scope]
-    if isinstance(scope, Iterable) and not isinstance(scope, str):
-        entries = list(scope)
-        if all(isinstance(entry, Mapping) for entry in entries):
-            empty = [entry for entry in entries if not entry]
-            if empty:
-                raise InvalidInputError("An empty delete scope would delete everything; name columns and values.")
-            return tuple(parse_where([[(column, "==", value) for column, value in e.items()]]) for e in entries)
-        scope = entries
-    condition = parse_where(scope)
-    if not condition.columns:
+    Parameters
+    ----------
+    data, staging
+        The rows, and where and how they are staged.
+    base, table
+        The dataset to which they are added, and the table they are for; the data may name its tables itself.
+    written
+        Receives each file as soon as it is there.
+    """
+    rows = parse_data(data, staging.subject)
+    if isinstance(rows, Rows):
+        name = (table or SINGLE_TABLE) if base is None else base.table_name(table)
+        check_table(name)
+        return stage_rows(as_tables(rows, name), staging, written)
+    if table is not None:
         raise InvalidInputError(
-            f"The delete scope {scope!r} names no column, so it would delete everything or nothing; name columns and "
-            "values, or overwrite the dataset."
+            f"The data for {staging.subject} is a mapping, which names its tables itself; leave out table={table!r}."
         )
-    return (condition,)
-
-
-def parse_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return user metadata as a dictionary with text keys."""
-    if metadata is None:
-        return {}
-    if not isinstance(metadata, Mapping) or not all(isinstance(key, str) for key in metadata):
-        raise InvalidInputError(f"metadata must map names to values, but is {metadata!r}.")
-    check_metadata(metadata)
-    return dict(metadata)
+    return stage_rows(rows, staging, written)

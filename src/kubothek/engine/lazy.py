@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from kubothek.codec.conform import concat_rows
 from kubothek.engine import local
 from kubothek.engine import spark as on_spark
 from kubothek.model.read_plan import ReadPlan
@@ -33,16 +34,22 @@ class LazyRows:
         """Columns and types of the result, also when it is empty."""
         return self._plan.schema
 
+    @property
+    def plan(self) -> ReadPlan:
+        """What will be read, as a value: the files, and which of them are read together."""
+        return self._plan
+
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows as Arrow record batches while they are read; memory stays bounded."""
+        """Yield the rows as Arrow record batches, in order, while they are read.
+
+        A scan of a dataset keeps a few row groups in memory, however large its files are; a cube query keeps a few of
+        its physical partitions. Dictionaries differ from batch to batch.
+        """
         return local.read_batches(self._store, self._plan)
 
     def to_arrow(self) -> pa.Table:
         """Read the rows as an Arrow table."""
-        tables = list(local.read_units(self._store, self._plan))
-        if not self.schema.names:  # concatenation would forget how many rows there are
-            return pa.table({"rows": pa.nulls(sum(table.num_rows for table in tables))}).select([])
-        return pa.concat_tables([self.schema.empty_table(), *tables])
+        return concat_rows(local.read_units(self._store, self._plan), self.schema)
 
     def to_pandas(self) -> pd.DataFrame:
         """Read the rows as a pandas DataFrame, with pandas' own rules for types and nulls."""

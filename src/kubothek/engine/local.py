@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import chain, islice
+from contextlib import closing
+from functools import partial
 from typing import TypeVar
 
 import pyarrow as pa
 
 from kubothek.engine.reading import UnitReader
+from kubothek.engine.steps import Made, in_threads
 from kubothek.model.read_plan import ReadPlan
 from kubothek.store.interface import Store
 
@@ -26,24 +26,11 @@ def map_in_threads(task: Callable[[In], Out], inputs: Iterable[In], threads: int
 
     At most twice as many results as threads are ahead of the consumer, so that memory stays bounded.
     """
-    count = threads or os.cpu_count() or 1
-    waiting = iter(inputs)
-    first = list(islice(waiting, 2))
-    if len(first) < 2:  # a thread costs more than most single tasks
-        yield from map(task, first)
-        return
-    with ThreadPoolExecutor(count) as pool:
-        running: deque[Future[Out]] = deque()
-        try:
-            for one in chain(first, waiting):
-                running.append(pool.submit(task, one))
-                if len(running) >= 2 * count:
-                    yield running.popleft().result()
-            while running:
-                yield running.popleft().result()
-        finally:
-            for future in running:
-                future.cancel()
+    return in_threads((partial(_made, task, one) for one in inputs), threads)
+
+
+def _made(task: Callable[[In], Out], one: In) -> Made[Out]:
+    return Made((task(one),))
 
 
 def read_units(store: Store, plan: ReadPlan) -> Iterator[pa.Table]:
@@ -53,6 +40,15 @@ def read_units(store: Store, plan: ReadPlan) -> Iterator[pa.Table]:
 
 
 def read_batches(store: Store, plan: ReadPlan) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a plan as record batches, in order."""
-    for table in read_units(store, plan):
-        yield from table.to_batches(max_chunksize=ROWS_PER_BATCH)
+    """Yield the rows of a plan as record batches, in order.
+
+    In memory are a few row groups per file that is being read, of which there are no more than threads; where rows are
+    joined, overlaid or sorted, a few whole units per thread. A consumer that closes the iterator, or drops it, leaves
+    no thread and no open file.
+    """
+    reader = UnitReader(store, plan)
+    steps = (partial(reader.step, position) for position in range(plan.units.num_rows))
+    threads = os.cpu_count() or 1
+    with closing(in_threads(steps, threads, lead=max(min(threads, plan.units.num_rows), 1))) as tables:
+        for table in tables:
+            yield from table.to_batches(max_chunksize=ROWS_PER_BATCH)

@@ -3,22 +3,24 @@
 A unit is read in five steps: inputs that can empty it come first (inner joins), so that nothing else is read in vain;
 each input is filtered, and where cells of its files overlap, the last row of a cell wins before any other condition is
 asked; the cells of the seed are sorted and made unique; the other inputs are joined to them by row number
-(``kubothek.engine.join``); the columns of the result are taken once, at the end.
+(``kubothek.engine.join``); the columns of the result are taken once, at the end. Where nothing has to be joined,
+overlaid or sorted, a unit can also be read in steps of a few row groups each.
 """
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from kubothek.codec.data import corrupt_file, read_rows
+from kubothek.codec.conform import concat_rows
+from kubothek.engine.data_files import FileScan
 from kubothek.engine.join import key_codes, last_of_each, match_codes, take
-from kubothek.errors import ObjectNotFoundError, SnapshotExpiredError
+from kubothek.engine.shared_tables import SharedTables
+from kubothek.engine.steps import Made, Step
 from kubothek.model.condition import EVERYTHING, Comparison, Condition, all_of, conjuncts
 from kubothek.model.read_plan import PARTITION_PREFIX, JoinStep, ReadInput, ReadPlan
 from kubothek.plan.match import match_rows
@@ -46,15 +48,13 @@ class UnitReader:
         self._starts = [np.searchsorted(files.column("unit").to_numpy(), units, "left") for files in plan.files]
         self._stops = [np.searchsorted(files.column("unit").to_numpy(), units, "right") for files in plan.files]
         self._uses = [Counter(files.column("key").to_pylist()) for files in plan.files]
-        self._shared: dict[tuple[int, str], pa.Table] = {}
-        self._lock = threading.Lock()
+        self._shared = SharedTables(_SHARED_TOTAL)
 
     def read(self, position: int) -> pa.Table:
         """Return the rows of the unit at this position of the plan's units, with the promised schema."""
         plan = self._plan
         if not plan.joins and not plan.order:
-            table = self._read_input(0, position)
-            return _filtered(table, plan.after).select(plan.schema.names)
+            return self._finished(self._read_input(0, position))
         steps = sorted(plan.joins, key=lambda step: step.how)
         tables: dict[int, pa.Table] = {}
         for number in [*(step.input for step in steps if step.how == "inner"), 0]:
@@ -77,69 +77,78 @@ class UnitReader:
         table = _filtered(pa.table({name: columns[name] for name in names}), plan.after)
         return pa.Table.from_arrays([table.column(name) for name in plan.schema.names], schema=plan.schema)
 
+    def step(self, position: int) -> Made[pa.Table]:
+        """Return the first rows of a unit and the steps that read the others.
+
+        Where nothing is joined, overlaid or sorted these are a few row groups each, otherwise the whole unit.
+        """
+        plan = self._plan
+        files = self._files(0, position)
+        if plan.joins or plan.order or _is_overlaid(files):
+            return Made((self.read(position),))
+        condition = all_of([self._conditions[0], self._pinned(0, position)])
+        steps = [partial(self._file_step, files, row, condition) for row in range(files.num_rows)]
+        return steps[0]() if len(steps) == 1 else Made((), tuple(steps))
+
+    def _file_step(self, files: pa.Table, row: int, condition: Condition) -> Made[pa.Table]:
+        if self._is_shared(0, files, row):
+            return Made((self._finished(self._read_file(0, files, row, condition, self._wanted[0])),))
+        return self._finished_step(self._file_scan(0, files, row, condition, self._wanted[0]).step)
+
+    def _finished_step(self, step: Step[pa.Table]) -> Made[pa.Table]:
+        made = step()
+        following = tuple(partial(self._finished_step, one) for one in made.following)
+        return Made(tuple(self._finished(table) for table in made.results), following)
+
+    def _finished(self, table: pa.Table) -> pa.Table:
+        return _filtered(table, self._plan.after).select(self._plan.schema.names)
+
     def _read_input(self, number: int, position: int) -> pa.Table:
         """Read, filter and overlay the files that one input gives to a unit."""
-        source = self._plan.inputs[number]
-        start, stop = int(self._starts[number][position]), int(self._stops[number][position])
-        files = self._plan.files[number].slice(start, stop - start)
-        pins = [c for i, c in self._plan.pinned if i == number]
-        pinned = all_of(Comparison(c, "==", self._plan.units.column(PARTITION_PREFIX + c)[position]) for c in pins)
+        source, files = self._plan.inputs[number], self._files(number, position)
+        condition = all_of([self._conditions[number], self._pinned(number, position)])
         columns = self._wanted[number]
-        if stop - start < 2 or not files.column("overlay")[0].as_py():
-            condition = all_of([self._conditions[number], pinned])
-            parts = [self._read_file(number, files, row, condition, columns) for row in range(stop - start)]
+        if not _is_overlaid(files):
+            parts = [self._read_file(number, files, row, condition, columns) for row in range(files.num_rows)]
             return _concat(parts, source.record, columns)
-        early, late = _split(all_of([self._conditions[number], pinned]), {*source.cells, *source.partition_keys})
+        early, late = _split(condition, {*source.cells, *source.partition_keys})
         wide = list(dict.fromkeys([*columns, *source.cells, *sorted(late.columns)]))
-        parts = [self._read_file(number, files, row, early, wide) for row in range(stop - start)]
+        parts = [self._read_file(number, files, row, early, wide) for row in range(files.num_rows)]
         table = _concat(parts, source.record, wide)
         return _filtered(take(table, _winners(table, source.cells)), late).select(columns)
+
+    def _files(self, number: int, position: int) -> pa.Table:
+        """Return the files that one input gives to a unit."""
+        start, stop = int(self._starts[number][position]), int(self._stops[number][position])
+        return self._plan.files[number].slice(start, stop - start)
+
+    def _pinned(self, number: int, position: int) -> Condition:
+        """Return the condition that restricts an input to the values of a unit."""
+        columns = [column for i, column in self._plan.pinned if i == number]
+        units = self._plan.units
+        return all_of(Comparison(c, "==", units.column(PARTITION_PREFIX + c)[position]) for c in columns)
 
     def _read_file(
         self, number: int, files: pa.Table, row: int, condition: Condition, columns: Sequence[str]
     ) -> pa.Table:
-        key, size = files.column("key")[row].as_py(), files.column("bytes")[row].as_py()
-        if self._uses[number][key] == 1 or (size or 0) > _SHARED_FILE:
-            return self._decode(number, files, row, condition, columns)
-        with self._lock:
-            table = self._shared.pop((number, key), None)
-            if table is None:
-                table = self._decode(number, files, row, EVERYTHING, self._plan.inputs[number].record.names)
-            self._shared[number, key] = table
-            while sum(kept.nbytes for kept in self._shared.values()) > _SHARED_TOTAL and len(self._shared) > 1:
-                del self._shared[next(iter(self._shared))]
+        if not self._is_shared(number, files, row):
+            return self._file_scan(number, files, row, condition, columns).read()
+        whole = self._file_scan(number, files, row, EVERYTHING, self._plan.inputs[number].record.names)
+        table = self._shared.get((number, whole.key), whole.read)
         return _filtered(table, condition).select(list(columns))
 
-    def _decode(self, number: int, files: pa.Table, row: int, condition: Condition, columns: Sequence[str]) -> pa.Table:
+    def _is_shared(self, number: int, files: pa.Table, row: int) -> bool:
+        """Whether a file serves several units and is small enough to be kept for them."""
+        key, size = files.column("key")[row].as_py(), files.column("bytes")[row].as_py()
+        return self._uses[number][key] > 1 and (size or 0) <= _SHARED_FILE
+
+    def _file_scan(
+        self, number: int, files: pa.Table, row: int, condition: Condition, columns: Sequence[str]
+    ) -> FileScan:
         source = self._plan.inputs[number]
-        key = files.column("key")[row].as_py()
         constants = {c: files.column(PARTITION_PREFIX + c)[row] for c in source.partition_keys}
-        with open_parquet(self._store, key, files.column("bytes")[row].as_py()) as file:
-            return read_rows(file, key, source.record, columns, condition, constants)
-
-
-def open_parquet(store: Store, key: str, size: int | None) -> pq.ParquetFile:
-    """Open a data file, by its path where the store is a directory.
-
-    Raises
-    ------
-    SnapshotExpiredError
-        The file is gone.
-    CorruptDatasetError
-        It is no Parquet file.
-    """
-    path = store.local_path(key)
-    try:
-        with corrupt_file(key):
-            if path is not None:
-                return pq.ParquetFile(path)
-            return pq.ParquetFile(store.open_file(key, size), pre_buffer=True)
-    except (FileNotFoundError, ObjectNotFoundError) as error:
-        raise SnapshotExpiredError(
-            f"The data file {key!r} is not in {store.url} any more: it was collected or deleted after this snapshot "
-            "was opened. Open the dataset again; if the error stays, the dataset is damaged.",
-            key=key,
-        ) from error
+        key, size = files.column("key")[row].as_py(), files.column("bytes")[row].as_py()
+        return FileScan(self._store, key, size, source.record, tuple(columns), condition, constants)
 
 
 def _wanted_columns(plan: ReadPlan, number: int) -> list[str]:
@@ -171,10 +180,15 @@ def _filtered(table: pa.Table, condition: Condition) -> pa.Table:
     return table if condition == EVERYTHING else table.filter(match_rows(condition, table))
 
 
+def _is_overlaid(files: pa.Table) -> bool:
+    """Whether cells of the files of a unit may overlap, so that the last row of a cell wins."""
+    return files.num_rows > 1 and bool(files.column("overlay")[0].as_py())
+
+
 def _concat(parts: Sequence[pa.Table], record: pa.Schema, columns: Sequence[str]) -> pa.Table:
     if len(parts) == 1:
         return parts[0]
-    return pa.concat_tables([pa.schema([record.field(name) for name in columns]).empty_table(), *parts])
+    return concat_rows(parts, pa.schema([record.field(name) for name in columns]))
 
 
 def _winners(table: pa.Table, cells: Sequence[str]) -> np.ndarray | None:

@@ -13,14 +13,16 @@ from __future__ import annotations
 import gc
 import pickle
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
 from kubothek.engine.reading import UnitReader
-from kubothek.engine.spark_types import spark_schema, task_schema, to_wire
+from kubothek.engine.spark_types import spark_schema, spark_type, task_schema, to_wire
+from kubothek.engine.steps import in_order
 from kubothek.engine.writing import BUCKET, WriteTask, check_cells, write_files
 from kubothek.errors import InvalidInputError, KubothekError
 from kubothek.model.read_plan import ReadPlan
@@ -30,7 +32,7 @@ from kubothek.store.interface import Store
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 ROWS_PER_BATCH = 131_072
 _TASKS_PER_CORE = 4
@@ -38,10 +40,13 @@ _BYTES_PER_TASK = 256 * 2**20
 _BYTES_WORTH_A_TASK = 128 * 2**20
 """Of files, columns that are not wanted included: their reading takes many times as long as a task's start."""
 _ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_ARROW_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+_BYTES_PER_BATCH = 64 * 2**20
 _LOCAL = re.compile(r"local(?:\[[^,]*(?:,\s*([0-9]+)\s*)?\])?")
 _LISTING = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 
 Batches = Iterator[pa.RecordBatch]
+Result = TypeVar("Result")
 
 
 def is_spark(data: object) -> bool:
@@ -50,12 +55,17 @@ def is_spark(data: object) -> bool:
     return kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql.")
 
 
+def is_spark_schema(schema: object) -> bool:
+    """Tell whether this is the schema of a Spark DataFrame, without importing Spark."""
+    kind = type(schema)
+    return kind.__name__ == "StructType" and kind.__module__.startswith("pyspark.sql.")
+
+
 def read_units(spark: SparkSession, store: Store, plan: ReadPlan) -> DataFrame:
     """Return the rows of a plan as a lazy DataFrame; each unit is read by the task that needs it."""
     schema = spark_schema(plan.schema)
     wire = task_schema(plan.schema)
-    wanted = count_tasks(int(unit_bytes(plan).sum()), _cores(spark))
-    pieces = [pickle.dumps(piece) for piece in cut_plan(plan, wanted)]
+    pieces = [pickle.dumps(piece) for piece in cut_plan(plan, count_plan_tasks(spark, plan))]
     place = pickle.dumps(store)
 
     def run(numbers: Batches) -> Batches:
@@ -63,7 +73,8 @@ def read_units(spark: SparkSession, store: Store, plan: ReadPlan) -> DataFrame:
         for number in _numbers(numbers):
             piece = pickle.loads(pieces[number])  # noqa: S301  made by this process's driver
             reader = UnitReader(pickle.loads(place), piece)  # noqa: S301
-            yield from in_batches(to_wire(reader.read(unit), wire) for unit in range(piece.units.num_rows))
+            tables = in_order(partial(reader.step, unit) for unit in range(piece.units.num_rows))
+            yield from in_batches(to_wire(table, wire) for table in tables)
 
     if not pieces:
         return spark.createDataFrame([], schema)
@@ -77,6 +88,36 @@ def count_tasks(size: int, cores: int) -> int:
     """
     per_core = -(-size // (cores * _BYTES_WORTH_A_TASK))
     return max(cores * min(max(per_core, 1), _TASKS_PER_CORE), size // _BYTES_PER_TASK)
+
+
+def count_plan_tasks(spark: SparkSession, plan: ReadPlan) -> int:
+    """Return in how many tasks to read the files of a plan in this session."""
+    return count_tasks(int(unit_bytes(plan).sum()), _cores(spark))
+
+
+def gather(
+    spark: SparkSession,
+    store: Store,
+    pieces: Sequence[ReadPlan],
+    body: Callable[[Store, ReadPlan], Iterable[Result]],
+) -> list[Result]:
+    """Run a task body on each piece of a plan, one Spark task per piece, and return what all of them gave, in order.
+
+    Results pass the driver, so they should be small; they and the body must pickle.
+    """
+    place, attempts = pickle.dumps(store), _attempts(spark)
+    payloads = [pickle.dumps(piece) for piece in pieces]
+
+    def run(numbers: Batches) -> Batches:
+        _settle_worker()
+        for number in _numbers(numbers):
+            results = body(pickle.loads(place), pickle.loads(payloads[number]))  # noqa: S301
+            yield from _descriptors(results, attempts)
+
+    if not payloads:
+        return []
+    frame = spark.range(0, len(payloads), 1, len(payloads))
+    return list(_collect(frame.mapInArrow(run, "descriptor binary")))
 
 
 def in_batches(tables: Iterable[pa.Table]) -> Batches:
@@ -137,7 +178,8 @@ def write_rows(
     cut_at = [short[name] for name in task.partition_on]
     if shuffle:
         if bucket_by and num_buckets:
-            bucket = sql.pmod(sql.hash(*(short[name] for name in bucket_by)), sql.lit(num_buckets))
+            values = [_as_record(sql.col(short[name]), task.schema.field(name).type) for name in bucket_by]
+            bucket = sql.pmod(sql.hash(*values), sql.lit(num_buckets))
             rows = rows.withColumn(BUCKET, bucket.cast("bigint"))
             cut_at.append(BUCKET)
         rows = rows.repartition(*cut_at) if cut_at else rows.repartition(1)
@@ -151,13 +193,13 @@ def write_rows(
         named = (batch.rename_columns(names) for batch in batches)
         return _descriptors(write_files(pickle.loads(place), task, named), attempts)  # noqa: S301
 
-    spark = frame.sparkSession
-    before = spark.conf.get(_ARROW_ROWS, None)
-    spark.conf.set(_ARROW_ROWS, str(ROWS_PER_BATCH))
-    try:
+    with _settings(frame.sparkSession, {_ARROW_ROWS: ROWS_PER_BATCH, _ARROW_BYTES: _BYTES_PER_BATCH}):
         return _collect(rows.mapInArrow(run, "descriptor binary"))
-    finally:
-        _restore(spark, _ARROW_ROWS, before)
+
+
+def _as_record(column: Column, kind: pa.DataType) -> Column:
+    """Widen numbers as they are stored, since equal numbers of different width do not hash alike."""
+    return column.cast(spark_type(kind)) if kind in (pa.int64(), pa.float64()) else column
 
 
 def check_partitions(
@@ -207,8 +249,8 @@ def _short_named(frame: DataFrame, names: Sequence[str]) -> tuple[DataFrame, dic
     return frame.toDF(*short.values()).select(*columns), short
 
 
-def _descriptors(staged: Iterable[StagedPartition], attempts: int) -> Batches:
-    """Yield what was staged as rows of one binary column; an error of ours becomes a row too, to keep its type.
+def _descriptors(results: Iterable[object], attempts: int) -> Batches:
+    """Yield results of a task as rows of one binary column; an error of ours becomes a row too, to keep its type.
 
     What another attempt may mend, such as an answer of the storage, is raised as long as Spark will make one.
     """
@@ -216,7 +258,7 @@ def _descriptors(staged: Iterable[StagedPartition], attempts: int) -> Batches:
 
     found: list[bytes] = []
     try:
-        found.extend(map(pickle.dumps, staged))
+        found.extend(map(pickle.dumps, results))
     except KubothekError as error:
         context = TaskContext.get()
         last = context is None or context.attemptNumber() + 1 >= attempts
@@ -226,7 +268,7 @@ def _descriptors(staged: Iterable[StagedPartition], attempts: int) -> Batches:
     yield pa.RecordBatch.from_arrays([pa.array(found, pa.binary())], names=["descriptor"])
 
 
-def _collect(frame: DataFrame) -> tuple[StagedPartition, ...]:
+def _collect(frame: DataFrame) -> tuple[Any, ...]:
     results = [pickle.loads(bytes(row[0])) for row in frame.collect()]  # noqa: S301  made by our own tasks
     for result in results:
         if isinstance(result, KubothekError):
@@ -267,6 +309,19 @@ def _attempts(spark: SparkSession) -> int:
 def _context(spark: SparkSession) -> SparkContext | None:
     """Return the context of a session; one of Connect has none."""
     return None if type(spark).__module__.startswith("pyspark.sql.connect") else spark.sparkContext
+
+
+@contextmanager
+def _settings(spark: SparkSession, values: Mapping[str, object]) -> Iterator[None]:
+    """Change settings of a session for a while."""
+    before = {name: spark.conf.get(name, None) for name in values}
+    for name, value in values.items():
+        spark.conf.set(name, str(value))
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            _restore(spark, name, old)
 
 
 def _restore(spark: SparkSession, name: str, before: str | None) -> None:

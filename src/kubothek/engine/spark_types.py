@@ -6,7 +6,7 @@ type of record                Spark type                between Spark and the ta
 int64                         BIGINT
 uint64                        DECIMAL(20, 0)            cast, as Spark has no unsigned integers
 double, bool                  DOUBLE, BOOLEAN
-string, binary                STRING, BINARY            dictionaries become plain values
+string, binary                STRING, BINARY
 date32                        DATE
 timestamp[us]                 TIMESTAMP_NTZ
 timestamp[us, UTC]            TIMESTAMP                 the instant; the session zone only shows it
@@ -14,6 +14,7 @@ time64[us]                    STRING                    ``HH:MM:SS.ffffff``, as 
 decimal128(p, s)              DECIMAL(p, s)
 null                          VOID
 list<T>, struct<...>          ARRAY<T>, STRUCT<...>     the same rules inside
+dictionary<int32, T>          as T                      plain values, as Spark has no dictionaries
 ============================  ========================  ==========================================
 
 Towards the format, BYTE, SHORT and INT widen to int64, FLOAT to double, CHAR and VARCHAR to string, TIME to
@@ -30,6 +31,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from kubothek.codec.conform import conform_column
 from kubothek.errors import SchemaError
 
 if TYPE_CHECKING:
@@ -111,7 +113,7 @@ def to_wire(table: pa.Table, wire: pa.Schema) -> pa.Table:
     if table.schema.equals(wire):
         return table
     return pa.Table.from_arrays(
-        [column.cast(field.type) for column, field in zip(table.columns, wire, strict=True)], schema=wire
+        [conform_column(column, field.type) for column, field in zip(table.columns, wire, strict=True)], schema=wire
     )
 
 

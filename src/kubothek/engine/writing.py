@@ -3,7 +3,8 @@
 Rows come in batches, sorted by the columns at which files are cut (the partition columns, then the bucket). The task
 streams: it keeps at most one row group in memory, closes a file where the next partition starts, and returns one
 :class:`~kubothek.model.staged.StagedPartition` per file. Whatever makes the data unfit (nulls, cells given twice)
-is raised here, before anything refers to the files.
+is raised here, before anything refers to the files. Values to index are gathered by
+:mod:`kubothek.engine.index_values`.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kubothek.codec.data import read_rows, unique_values, writer_options
+from kubothek.codec.data import read_rows, writer_options
 from kubothek.codec.keys import data_key
 from kubothek.codec.labels import file_name, make_label, partition_text
+from kubothek.engine.data_files import open_parquet
+from kubothek.engine.index_values import IndexValues
 from kubothek.engine.join import key_codes
-from kubothek.engine.reading import open_parquet
 from kubothek.errors import DuplicateCellsError, InvalidInputError, NullValueError, SchemaError
 from kubothek.model.staged import StagedPartition
 from kubothek.plan.layout import ROWS_PER_ROW_GROUP
@@ -32,8 +34,7 @@ BUCKET = "__kubothek_bucket"
 """Column that numbers the bucket of a row on its way to the task; it is not stored."""
 
 _BUFFERED_BYTES = 64 * 2**20
-_INLINE_VALUES = 4096
-"""Index values of one file up to which they travel in its descriptor; more are staged as a file."""
+_MICROSECONDS_PER_DAY = 24 * 60 * 60 * 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +43,13 @@ class WriteTask:
 
     ``schema`` is the schema of record, partition columns first. ``unique`` are the columns of which no two rows of a
     partition may agree (a cube's dimensions; empty: not checked); like partition columns they may not hold nulls.
-    ``private`` is the prefix for staged index values.
+    ``staged`` is the prefix for staged index values.
     """
 
     uuid: str
     table: str
     write_id: str
-    private: str
+    staged: str
     schema: pa.Schema
     partition_on: tuple[str, ...] = ()
     index_columns: tuple[str, ...] = ()
@@ -84,7 +85,7 @@ def write_files(store: Store, task: WriteTask, batches: Iterable[pa.RecordBatch]
                     yield current.close()
                     current = None
                 if current is None:
-                    current = _OpenFile(store, task, piece, place)
+                    current = _OpenFile(store, task, _directory(task, piece.schema, place), place)
                 current.append(piece)
         if current is not None:
             done, current = current.close(), None
@@ -106,18 +107,40 @@ def _python_value(rows: pa.Table, name: str, task: WriteTask) -> object:
         ) from error
 
 
-def write_empty_file(store: Store, task: WriteTask) -> StagedPartition:
-    """Write one file without rows, by which an unpartitioned dataset keeps its schema."""
-    file = _OpenFile(store, task, task.schema.empty_table(), ())
-    return file.close()
+def _directory(task: WriteTask, schema: pa.Schema, place: Sequence[object]) -> str:
+    """Return the directory part of a label, with a slash at its end unless it is empty."""
+    pairs = zip(task.partition_on, place, strict=False)
+    return make_label([(name, partition_text(value, schema.field(name).type, name)) for name, value in pairs], "")
+
+
+def write_empty_file(store: Store, task: WriteTask, directory: str = "") -> StagedPartition:
+    """Write one file without rows: by it an unpartitioned dataset keeps its schema, a partition each of its tables.
+
+    Parameters
+    ----------
+    store, task
+        As for :func:`write_files`.
+    directory
+        The directory part of its label.
+    """
+    return _OpenFile(store, task, directory and f"{directory}/", ()).close()
 
 
 def conform_rows(batch: pa.RecordBatch | pa.Table, task: WriteTask) -> pa.Table:
-    """Cast rows to the types of record and check the columns that may not be null."""
+    """Cast rows to the types of record and check the columns that may not be null.
+
+    Zeros of partition columns lose their sign: they are equal, so they are one partition, whose text is ``0.0``.
+    """
     table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
     columns = {field.name: _cast(table.column(field.name), field) for field in task.schema}
     for name in dict.fromkeys([*task.partition_on, *task.unique]):
         _refuse_nulls(columns[name], name, task)
+    for name in task.schema.names:
+        if pa.types.is_time(columns[name].type):
+            _refuse_later_days(columns[name], name, task)
+    for name in task.partition_on:
+        if pa.types.is_floating(columns[name].type):
+            columns[name] = pc.add(columns[name], 0.0)
     if BUCKET in table.column_names:
         columns[BUCKET] = table.column(BUCKET)
     return pa.table(columns)
@@ -139,6 +162,17 @@ def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
             f"Column {field.name!r} of type {kind} cannot be stored as {field.type} without loss: {error}",
             column=field.name,
         ) from error
+
+
+def _refuse_later_days(column: pa.ChunkedArray, name: str, task: WriteTask) -> None:
+    """Refuse times that are not within a day; Python and statistics would take them for times of day."""
+    bounds = pc.min_max(column.cast(pa.int64())).as_py()
+    if bounds["min"] is not None and not 0 <= bounds["min"] <= bounds["max"] < _MICROSECONDS_PER_DAY:
+        raise SchemaError(
+            f"Column {name!r} of {task.uuid!r} holds times from {bounds['min']} to {bounds['max']} microseconds after "
+            "midnight, which are no times of day. Store spans of time as integers.",
+            column=name,
+        )
 
 
 def _refuse_nulls(column: pa.ChunkedArray, name: str, task: WriteTask) -> None:
@@ -174,15 +208,10 @@ def _runs(rows: pa.Table, columns: Sequence[str]) -> Iterator[pa.Table]:
 class _OpenFile:
     """A data file that is being written; invisible until it is closed."""
 
-    def __init__(self, store: Store, task: WriteTask, first: pa.Table, place: tuple[object, ...]) -> None:
+    def __init__(self, store: Store, task: WriteTask, directory: str, place: tuple[object, ...]) -> None:
         self.place = place
-        self._store = store
         self._task = task
-        texts = [
-            (name, partition_text(value, first.schema.field(name).type))
-            for name, value in zip(task.partition_on, place, strict=False)
-        ]
-        self._label = make_label(texts, file_name(task.write_id, secrets.token_hex(16)))
+        self._label = directory + file_name(task.write_id, secrets.token_hex(16))
         self._key = data_key(task.uuid, task.table, self._label)
         self._stack = ExitStack()
         self._sink = self._stack.enter_context(store.create_file(self._key))
@@ -190,7 +219,9 @@ class _OpenFile:
         self._pieces: list[pa.Table] = []
         self._last: pa.Table | None = None
         self._rows = self._buffered = self._bytes = 0
-        self._values: dict[str, list[pa.Array]] = {name: [] for name in task.index_columns}
+        self._values = {
+            name: IndexValues(store, task.staged, task.schema.field(name).type) for name in task.index_columns
+        }
 
     def append(self, piece: pa.Table) -> None:
         """Add rows; complete row groups are written at once."""
@@ -208,17 +239,20 @@ class _OpenFile:
             self._flush(everything=True)
             self._opened(self._task.stored.empty_table()).close()
             size = self._sink.tell()
+            found = {name: values.close() for name, values in self._values.items()}
+            self._stack.close()
         except BaseException:
             self.abandon()
             raise
-        self._stack.close()
+        bucket = self.place[-1] if len(self.place) > len(self._task.partition_on) else None
         return StagedPartition(
             label=self._label,
             files={self._task.table: self._key},
             rows=self._rows,
             bytes=size,
             schema={self._task.table: self._task.schema},
-            index_values={name: self._staged_values(name) for name in self._task.index_columns},
+            index_values=found,
+            bucket=bucket if isinstance(bucket, int) else None,
         )
 
     def abandon(self) -> None:
@@ -226,6 +260,8 @@ class _OpenFile:
         with suppress(OSError, pa.ArrowException):
             self._opened(self._task.stored.empty_table()).close()
         self._stack.__exit__(InterruptedError, InterruptedError("the write was abandoned"), None)
+        for values in self._values.values():
+            values.abandon()
 
     def _check_unique(self, piece: pa.Table) -> None:
         """Refuse neighbours that agree in all unique columns; the rows are sorted by them."""
@@ -257,22 +293,9 @@ class _OpenFile:
         ready, left = rows.slice(0, complete), rows.slice(complete)
         self._opened(ready).write_table(ready.combine_chunks(), row_group_size=size)
         for name, values in self._values.items():
-            values.append(unique_values(ready.column(name)))
+            values.add(ready.column(name))
         self._pieces = [left] if left.num_rows else []
         self._buffered, self._bytes = left.num_rows, left.nbytes
-
-    def _staged_values(self, name: str) -> pa.Array | str:
-        kind = self._task.schema.field(name).type
-        values = pa.chunked_array(self._values[name], kind).unique()
-        values = values.take(pc.sort_indices(values))
-        if len(values) <= _INLINE_VALUES:
-            return values
-        key = f"{self._task.private}staged/{self._task.write_id}/{secrets.token_hex(8)}.arrow"
-        with self._store.create_file(key) as sink:
-            table = pa.table({name: values})
-            with pa.ipc.new_file(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
-                writer.write_table(table)
-        return key
 
 
 def raise_duplicates(task: WriteTask, examples: pa.Table, count: int) -> None:
@@ -297,7 +320,7 @@ def check_cells(store: Store, task: WriteTask, staged: Sequence[StagedPartition]
     # In dimensions that are partition columns too these files agree; the files do not hold them.
     names = [name for name in task.unique if name not in task.partition_on]
     if not names:
-        count = sum(one.rows for one in staged)
+        count = sum(one.rows or 0 for one in staged)
         if count > 1:
             raise_duplicates(task, pa.table({"file": [one.label for one in staged[:5]]}), count - 1)
         return
@@ -315,14 +338,31 @@ def check_cells(store: Store, task: WriteTask, staged: Sequence[StagedPartition]
         raise_duplicates(task, cells.take(pa.array(again[:5])), len(again))
 
 
-def bucket_numbers(rows: pa.Table, columns: Sequence[str], count: int) -> pa.Array:
-    """Give rows with equal values in ``columns`` the same number below ``count``; lists and structs do not count."""
-    flat = [rows.column(name) for name in columns if not pa.types.is_nested(rows.schema.field(name).type)]
-    if not flat:
-        return pa.repeat(pa.scalar(0, pa.int64()), rows.num_rows)
-    (codes,), _ = key_codes([flat])
-    _, dense = np.unique(codes, return_inverse=True)
-    return pa.array(dense.astype(np.int64) % count)
+def bucket_numbers(
+    tables: Sequence[pa.Table], columns: Sequence[str], partition_on: Sequence[str], count: int
+) -> list[pa.Array]:
+    """Number the buckets of rows, below ``count``: equal values in ``columns`` have one in each partition.
+
+    The distinct values of a partition are dealt out in turn, so that no bucket gets many more than another. Lists and
+    structs do not count. Several tables get the same number for the same values.
+    """
+    rows = [table.num_rows for table in tables]
+    flat = [name for name in columns if not pa.types.is_nested(tables[0].schema.field(name).type)]
+    places, _ = _dense_codes(tables, partition_on)
+    values, size = _dense_codes(tables, flat)
+    pairs, of_row = np.unique(places * size + values, return_inverse=True)
+    firsts = np.searchsorted(pairs // size, pairs // size)
+    numbers = (np.arange(len(pairs)) - firsts) % count
+    return [pa.array(part) for part in np.split(numbers[of_row], np.cumsum(rows)[:-1])]
+
+
+def _dense_codes(tables: Sequence[pa.Table], columns: Sequence[str]) -> tuple[np.ndarray, int]:
+    """Number the distinct rows of all tables without gaps, and count them; without columns all rows are alike."""
+    if not columns:
+        return np.zeros(sum(table.num_rows for table in tables), np.int64), 1
+    codes, _ = key_codes([[table.column(name) for name in columns] for table in tables])
+    distinct, dense = np.unique(np.concatenate(codes), return_inverse=True)
+    return dense.astype(np.int64), max(len(distinct), 1)
 
 
 def same_partition(staged: Iterable[StagedPartition]) -> Mapping[str, list[StagedPartition]]:

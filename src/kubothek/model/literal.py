@@ -27,7 +27,8 @@ _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 def python_value(value: Any) -> Any:
     """Return an Arrow, NumPy or pandas scalar as the plain Python value it stands for, anything else as it is.
 
-    ``NaT`` and ``NA`` become ``None``. Times with nanoseconds that microseconds cannot express stay as they are.
+    ``NaT`` and ``NA`` become ``None``. What plain Python cannot express stays as it is: times with nanoseconds, days
+    before the year 1 or after 9999, and spans of time, which NumPy would give as plain numbers.
 
     Examples
     --------
@@ -35,12 +36,17 @@ def python_value(value: Any) -> Any:
     (datetime.date(2020, 1, 31), 3)
     """
     if isinstance(value, pa.Scalar):
-        return value.as_py()
+        try:
+            return value.as_py()
+        except (ValueError, OverflowError):
+            return value
     if isinstance(value, np.datetime64):
         return _moment(value)
+    if isinstance(value, np.timedelta64):
+        return value
     if isinstance(value, np.generic):
         return value.item()
-    if type(value).__module__.startswith("pandas."):
+    if type(value).__module__.partition(".")[0] == "pandas":
         if type(value).__name__ in ("NaTType", "NAType"):
             return None
         if isinstance(value, datetime) and not getattr(value, "nanosecond", 0):
@@ -51,10 +57,10 @@ def python_value(value: Any) -> Any:
 def _moment(value: np.datetime64) -> Any:
     if np.isnat(value):
         return None
-    if np.datetime_data(value.dtype)[0] in ("Y", "M", "W", "D"):
-        return value.astype("datetime64[D]").item()
-    micros = value.astype("datetime64[us]")
-    return micros.item() if micros == value else value
+    unit = "D" if np.datetime_data(value.dtype)[0] in ("Y", "M", "W", "D") else "us"
+    coarse = value.astype(f"datetime64[{unit}]")
+    moment = coarse.item()
+    return moment if coarse == value and isinstance(moment, date) else value
 
 
 def literal_text(value: Any) -> str:
@@ -83,6 +89,8 @@ def literal_text(value: Any) -> str:
             return f'decimal"{number}"'
         case datetime() | date() | time() as moment:
             return moment.isoformat()
+        case pa.Scalar() as distant:
+            return str(distant.cast(pa.string()))
         case other:
             return repr(other)
 

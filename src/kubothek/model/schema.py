@@ -40,6 +40,12 @@ def normalise_type(t: pa.DataType) -> pa.DataType:
     if _is_list(t):
         return pa.list_(pa.field("item", normalise_type(t.value_type)))
     if types.is_struct(t) and t.num_fields:
+        names = _names(t)
+        doubled = sorted({name for name in names if names.count(name) > 1})
+        if doubled:
+            raise SchemaError(
+                f"the format cannot hold type {t}: {', '.join(map(repr, doubled))} occurs more than once; rename one"
+            )
         return pa.struct([pa.field(f.name, normalise_type(f.type)) for f in t])
     flat = _normalise_flat(t)
     if flat is None:
@@ -138,7 +144,7 @@ def normalise_schema(schema: pa.Schema, partition_keys: Sequence[str] = ()) -> p
         try:
             fields[field.name] = pa.field(field.name, normalise_type(field.type))
             if field.name in partition_keys:
-                check_partition_type(fields[field.name])
+                check_partition_type(field)
         except SchemaError as error:
             problems.append((field.name, str(error)))
     if problems:
@@ -207,6 +213,25 @@ def merge_schemas(base: pa.Schema, new: pa.Schema, *, what: str) -> pa.Schema:
             columns=tuple(wrong),
         )
     return pa.schema([pa.field(name, t) for name, t in merged.items()])
+
+
+def joint_schema(schemas: Iterable[pa.Schema], partition_keys: Sequence[str]) -> pa.Schema:
+    """Return the columns of several tables of one dataset: partition columns first, all others by name.
+
+    Tables share a column only with one type, except that it may be null, which gives way to any other.
+
+    Examples
+    --------
+    >>> joint_schema([pa.schema({"p": pa.int64(), "v1": pa.null()}), pa.schema({"v1": pa.string()})], ["p"])
+    p: int64
+    v1: string
+    """
+    fields: dict[str, pa.Field] = {}
+    for field in (field for schema in schemas for field in schema):
+        if field.name not in fields or types.is_null(fields[field.name].type):
+            fields[field.name] = field
+    rest = sorted(name for name in fields if name not in partition_keys)
+    return pa.schema([fields[name] for name in (*(key for key in partition_keys if key in fields), *rest)])
 
 
 def _merge_types(base: pa.DataType, new: pa.DataType) -> pa.DataType | None:

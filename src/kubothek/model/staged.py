@@ -20,17 +20,25 @@ from kubothek.model.header import Header, HeaderFormat
 class StagedPartition:
     """One partition whose files are in the store and not committed.
 
-    ``files`` maps table to storage key, ``schema`` table to schema of record (partition columns included).
-    ``index_values`` maps each column to be indexed to the distinct non-null values of this partition, sorted, or to
-    the key of a staged Arrow IPC file with these values as its one column, where they are many.
+    ``files`` maps table to storage key, ``schema`` table to schema of record (partition columns included). ``rows`` and
+    ``bytes`` are those of its one file, ``None`` where several tables have one each. ``index_values`` maps each column
+    to be indexed to the distinct non-null values of this partition, sorted, or, where they are many, to the key of a
+    staged Arrow IPC file of one column: batches, each sorted, that hold these values, some perhaps in several batches.
+    ``bucket`` numbers the bucket of the write that the rows fell in, where it made some.
     """
 
     label: str
     files: Mapping[str, str]
-    rows: int
-    bytes: int
+    rows: int | None
+    bytes: int | None
     schema: Mapping[str, pa.Schema]
     index_values: Mapping[str, pa.Array | str] = field(default_factory=dict)
+    bucket: int | None = None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Storage keys of everything that was staged for it: data files and index values."""
+        return (*self.files.values(), *(values for values in self.index_values.values() if isinstance(values, str)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +50,8 @@ class ChangeSet:
     the whole content of indices over the partitions of the base, ``drop_indices`` forgets indices. ``delete_scope``
     removes the partitions that any of its conditions selects, ``remove_labels`` removes these. ``create`` allows the
     dataset to be absent, ``must_be_absent`` demands it, ``overwrite`` replaces whatever the dataset holds, its schema
-    and layout included. ``restore`` goes back to the content of an earlier header; nothing else may be asked with it.
+    and layout included. ``restore`` makes the content of a header the dataset's, whose files are all in the store: that
+    of an earlier version, or of the dataset to which this one becomes equal; only metadata may be asked with it.
     ``header_format`` is that of a dataset's first header; later ones keep it. ``unique_write`` is the file-name
     prefix of a write whose cells were checked to be unique.
     """

@@ -98,8 +98,8 @@ def apply_change(
         The change does not fit the base, or is not complete in itself.
     """
     _check_existence(base, change, uuid)
-    if change.restore is not None and base is not None:
-        return _restored(base, change.restore, change, incarnation)
+    if change.restore is not None:
+        return _restored(base, change.restore, change, uuid, incarnation)
     kept = None if change.overwrite else base
     layout = next_layout(kept, change, uuid)
     indices = next_indices(kept, change, layout, uuid)
@@ -276,21 +276,23 @@ def _is_conformed(base: Base | None, change: ChangeSet, layout: DatasetLayout) -
     return all(schema == layout.schemas[table] for part in change.added for table, schema in part.schema.items())
 
 
-def _restored(base: Base, earlier: Header, change: ChangeSet, incarnation: str) -> Candidate:
-    """Return the content of an earlier header, as the next commit on the base."""
-    if earlier.state is None:
+def _restored(base: Base | None, content: Header, change: ChangeSet, uuid: str, incarnation: str) -> Candidate:
+    """Return the content of a header as the next commit on the base, or as the first of a dataset."""
+    if content.state is None:
         raise InvalidInputError(
-            f"The version of dataset {base.header.uuid!r} to go back to was committed by other software and does not "
-            "record its schema."
+            f"The version of dataset {uuid!r} to go back to was committed by other software and does not record its "
+            "schema."
         )
-    last = base.header.state
+    last = None if base is None else base.header.state
     state = replace(
-        earlier.state,
+        content.state,
         version=1 if last is None else last.version + 1,
         commit=change.write_id,
         recent=(*(() if last is None else last.recent), change.write_id)[-RECENT_COMMITS:],
         incarnation=incarnation if last is None else last.incarnation,
     )
-    header = replace(earlier, format=base.header.format, metadata={**earlier.metadata, **change.metadata}, state=state)
-    changed = tuple(t for t, schema in state.schema.items() if base.schemas.get(t) != schema)
-    return Candidate(header, state.schema, tuple(earlier.indices), (), changed)
+    header_format = change.header_format if base is None else base.header.format
+    header = replace(content, format=header_format, metadata={**content.metadata, **change.metadata}, state=state)
+    before = {} if base is None else base.schemas
+    changed = tuple(t for t, schema in state.schema.items() if before.get(t) != schema)
+    return Candidate(header, state.schema, tuple(content.indices), (), changed)

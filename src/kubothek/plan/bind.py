@@ -104,6 +104,8 @@ def _bind_leaf(leaf: Leaf, schema: pa.Schema) -> Condition:
             missing = value is None or _is_nan(value)
             if missing and op not in ("==", "!="):
                 raise _misfit(column, wanted, [value], "null and NaN have no order")
+            if isinstance(value, pa.Scalar) and value.type == wanted:  # a day that Python has no value for
+                return Comparison(column, op, value)
             if not missing:
                 return Comparison(column, op, _to_array(column, [value], wanted)[0])
             if types.is_floating(wanted) and value is not None:

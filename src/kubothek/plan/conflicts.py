@@ -59,13 +59,13 @@ def _author(new: Base | None) -> str:
 
 
 def _reasons(change: ChangeSet, old: Base | None, new: Base | None, uuid: str) -> Iterator[str]:
-    if change.overwrite:
+    if change.overwrite and change.restore is None:  # a restored header counts on files that may have gone meanwhile
         return
     if new is None:
         if old is not None:
             yield "the dataset was deleted meanwhile."
         return
-    if change.must_be_absent:
+    if change.must_be_absent or (change.restore is not None and old is None):
         yield "the dataset was created meanwhile."
     if old is not None:
         yield from _replaced(change, old.header, new.header)

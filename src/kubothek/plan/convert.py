@@ -110,7 +110,7 @@ def _to_date(value: Any, wanted: pa.DataType) -> Any:
     if isinstance(value, str):
         return _to_date(_parsed(datetime.fromisoformat, value, "date"), wanted)
     if isinstance(value, datetime):
-        if value.tzinfo is not None or value.time() != time():
+        if value.tzinfo is not None or value.time() != time() or getattr(value, "nanosecond", None):
             raise UnfitError("it is no whole day; compare with a date")
         return value.date()
     return value if isinstance(value, date) else None

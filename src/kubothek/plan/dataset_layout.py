@@ -16,6 +16,7 @@ from kubothek.model.header import Header
 from kubothek.model.schema import merge_schemas, normalise_schema
 from kubothek.model.staged import ChangeSet
 from kubothek.plan.index_merge import LABELS
+from kubothek.plan.layout import share_types
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +47,8 @@ def next_layout(base: Base | None, change: ChangeSet, uuid: str) -> DatasetLayou
     Raises
     ------
     SchemaError
-        Partition keys, tables or schemas of the change differ from each other or from the base's.
+        Partition keys, tables or schemas of the change differ from each other or from the base's, or tables give one
+        column different types.
     """
     keys = change.partition_keys
     if base is not None:
@@ -64,14 +66,15 @@ def next_layout(base: Base | None, change: ChangeSet, uuid: str) -> DatasetLayou
         if not offered:
             raise SchemaError(f"Dataset {uuid!r} cannot be created without a schema: give data, or a schema.")
         new = {t: normalise_schema(_merged(schemas, t, uuid), keys) for t, schemas in offered.items()}
-        return DatasetLayout(keys, new)
+        return DatasetLayout(keys, share_types(new, f"dataset {uuid!r}"))
     if offered and set(offered) != set(base.schemas):
         raise SchemaError(
             f"Dataset {uuid!r} has the table(s) {listed(base.schemas)}, but '{change.operation}' has "
             f"{listed(offered)}. Each partition has every table."
         )
     merged = {t: _merged([schema, *offered.get(t, ())], t, uuid) for t, schema in base.schemas.items()}
-    return DatasetLayout(keys, merged)
+    # What other software has written may be odd; only new rows have to be better.
+    return DatasetLayout(keys, share_types(merged, f"dataset {uuid!r}") if offered else merged)
 
 
 def _offered_schemas(change: ChangeSet) -> dict[str, list[pa.Schema]]:
@@ -102,13 +105,13 @@ def next_indices(base: Base | None, change: ChangeSet, layout: DatasetLayout, uu
     wanted = (*(change.index_columns or ()), *change.build_indices)
     columns = tuple(c for c in dict.fromkeys((*stored, *wanted)) if c not in change.drop_indices)
     new = [c for c in columns if c not in stored]
-    for column in new:
-        _check_index_column(column, layout, uuid)
+    check_index_columns(new, layout, uuid)
     uncovered = [c for c in new if c not in change.build_indices]
     if uncovered and base is not None and base.partitions.num_rows:
         raise InvalidInputError(
             f"Dataset {uuid!r} has indices on {listed(stored)} and partitions that are not indexed by "
-            f"{listed(uncovered)}. Leave these columns out of secondary_indices, or overwrite the dataset.",
+            f"{listed(uncovered)}. Build the index first with build_dataset_indices, or leave these columns out of "
+            "secondary_indices.",
             columns=tuple(uncovered),
         )
     _check_values(columns, change, uuid)
@@ -119,26 +122,45 @@ def _stored_indices(base: Base | None) -> tuple[str, ...]:
     return () if base is None else tuple(dict.fromkeys((*base.header.indices, *base.header.embedded_indices)))
 
 
-def _check_index_column(column: str, layout: DatasetLayout, uuid: str) -> None:
+def check_index_columns(columns: Iterable[str], layout: DatasetLayout, uuid: str) -> None:
+    """Refuse columns that cannot have a secondary index.
+
+    Raises
+    ------
+    UnknownColumnError, SchemaError, InvalidInputError
+        They do not exist, have no flat type, or are partition columns; all of them are named.
+    """
+    found = {column: obstacle for column in columns if (obstacle := _index_obstacle(column, layout)) is not None}
+    if not found:
+        return
+    kinds = {kind for kind, _ in found.values()}
+    raise (kinds.pop() if len(kinds) == 1 else InvalidInputError)(
+        f"Dataset {uuid!r} cannot have a secondary index on these columns:\n"
+        + "\n".join(f"- {column!r} {reason}" for column, (_, reason) in found.items()),
+        columns=tuple(found),
+    )
+
+
+def _index_obstacle(column: str, layout: DatasetLayout) -> tuple[type[InvalidInputError], str] | None:
     kind = column_type(layout, column)
     if column in layout.partition_keys:
-        raise InvalidInputError(
-            f"Column {column!r} of dataset {uuid!r} is a partition column, which needs no secondary index.",
-            columns=(column,),
-        )
+        return InvalidInputError, "is a partition column, which needs no secondary index."
     if kind is None:
-        raise UnknownColumnError(f"Dataset {uuid!r} has no column {column!r} to index.", columns=(column,))
-    if pa.types.is_null(kind) or pa.types.is_nested(kind) or column == LABELS:
-        raise SchemaError(
-            f"Column {column!r} of dataset {uuid!r} cannot be indexed: an index needs a flat type (it has {kind}) and "
-            f"a name other than {LABELS!r}.",
-            columns=(column,),
-        )
+        names = dict.fromkeys(name for schema in layout.schemas.values() for name in schema.names)
+        return UnknownColumnError, f"does not exist; there are {listed(names)}."
+    if column == LABELS:
+        return SchemaError, "has the name under which an index keeps its labels."
+    if pa.types.is_null(kind):
+        return SchemaError, "holds nulls only and has no type yet; an index can be built once it has values."
+    if pa.types.is_nested(kind):
+        return SchemaError, f"has type {kind}; an index needs a flat one."
+    return None
 
 
-def column_type(layout: DatasetLayout, column: str) -> pa.DataType | None:
-    """Return the type of record of a column, ``None`` where no table has it."""
-    return next((s.field(column).type for s in layout.schemas.values() if column in s.names), None)
+def column_type(layout: DatasetLayout | Base, column: str) -> pa.DataType | None:
+    """Return the type of record of a column, ``None`` where no table has it; a column of nulls leaves it to others."""
+    kinds = [schema.field(column).type for schema in layout.schemas.values() if column in schema.names]
+    return next((kind for kind in kinds if not pa.types.is_null(kind)), kinds[0] if kinds else None)
 
 
 def _check_values(columns: tuple[str, ...], change: ChangeSet, uuid: str) -> None:
@@ -146,7 +168,8 @@ def _check_values(columns: tuple[str, ...], change: ChangeSet, uuid: str) -> Non
     if missing:
         raise InvalidInputError(
             f"Dataset {uuid!r} keeps an index on {listed(missing)}, but '{change.operation}' brings partitions "
-            "without the values of these columns. Write them again now that the index exists, or drop it first.",
+            "without the values of these columns. Write them again now that the index exists, or forget it first with "
+            "drop_dataset_indices.",
             columns=tuple(missing),
         )
 

@@ -60,7 +60,7 @@ def index_from_postings(
     if types.is_floating(values.type):
         keep = pc.and_(keep, pc.invert(pc.is_nan(pc.fill_null(values, 0.0))))
         values = pc.add(values, 0.0)  # -0.0 equals 0.0 and must be one value with it
-    values, labels = values.filter(keep), _plain(labels, pa.string()).filter(keep)
+    values, labels = values.filter(keep), _encoded(labels).filter(keep)
     names, ranks = _ranked(labels)
     order = pc.sort_indices(
         pa.table({"value": values, "label": ranks}), sort_keys=[("value", "ascending"), ("label", "ascending")]
@@ -126,14 +126,46 @@ def explode_index(index: pa.Table, column: str) -> tuple[pa.Array, pa.Array]:
     return values.take(pc.list_parent_indices(lists)), pc.list_flatten(lists)
 
 
+def listed_files(index: pa.Table, labels: pa.Array | pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pairs (file, row of the index) such that the index lists the file's label under the row's value.
+
+    Parameters
+    ----------
+    index
+        The column and ``partition``; labels that no file has are passed over.
+    labels
+        Labels of the files, each once.
+
+    Examples
+    --------
+    >>> index = pa.table({"i1": [1, 2], "partition": [["a", "b"], ["b", "gone"]]})
+    >>> files, rows = listed_files(index, pa.array(["a", "b"]))
+    >>> files.tolist(), rows.tolist()
+    ([0, 1, 1], [0, 0, 1])
+    """
+    lists = _plain(index[LABELS], _LABELS_TYPE)
+    files = pc.index_in(pc.list_flatten(lists), value_set=_plain(labels, pa.string()))
+    rows = pc.list_parent_indices(lists).filter(files.is_valid())
+    return (
+        files.drop_null().to_numpy(zero_copy_only=False).astype(np.int64),
+        rows.to_numpy(zero_copy_only=False).astype(np.int64),
+    )
+
+
 def _plain(array: pa.Array | pa.ChunkedArray, t: pa.DataType) -> pa.Array:
     array = array.cast(t)
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
-def _ranked(labels: pa.Array) -> tuple[pa.Array, pa.Array]:
+def _encoded(labels: pa.Array | pa.ChunkedArray) -> pa.DictionaryArray:
+    """Return labels as a dictionary, which they may be already: each of them stands for many values."""
+    if not types.is_dictionary(labels.type):
+        return pc.dictionary_encode(_plain(labels, pa.string()))
+    return labels.unify_dictionaries().combine_chunks() if isinstance(labels, pa.ChunkedArray) else labels
+
+
+def _ranked(encoded: pa.DictionaryArray) -> tuple[pa.Array, pa.Array]:
     """Return the distinct labels, sorted, and for each label its place among them; numbers sort faster than text."""
-    encoded = pc.dictionary_encode(labels)
     order = pc.sort_indices(encoded.dictionary)
     places = np.empty(len(order), np.int64)
     places[order.to_numpy()] = np.arange(len(order))

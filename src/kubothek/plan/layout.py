@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
 from kubothek.errors import InvalidInputError, SchemaError, UnknownColumnError
 from kubothek.model.names import column_names
-from kubothek.model.schema import normalise_schema
+from kubothek.model.schema import merge_schemas, normalise_schema
 
 COMPRESSIONS = ("none", "snappy", "gzip", "brotli", "lz4", "zstd")
 ROWS_PER_ROW_GROUP = 262_144
@@ -124,3 +124,77 @@ def record_schema(schema: pa.Schema, layout: Layout, subject: str) -> pa.Schema:
     if nested:
         raise SchemaError(f"Lists and structs have no order: {', '.join(nested)} of the data for {subject}.")
     return record
+
+
+def record_schemas(schemas: Mapping[str, pa.Schema], layout: Layout, subject: str) -> dict[str, pa.Schema]:
+    """Return the schema of record of each table of data that is laid out in this way.
+
+    Partition and bucket columns, which say which rows of several tables belong together, are in all of them; columns to
+    index or to sort by are in at least one. A column has one type in all tables that have it.
+
+    Raises
+    ------
+    InvalidInputError
+        As :func:`record_schema`, for the tables together or for one of them.
+    """
+    if len(schemas) == 1:
+        return {table: record_schema(schema, layout, subject) for table, schema in schemas.items()}
+    known = {name for schema in schemas.values() for name in schema.names}
+    unknown = [name for name in dict.fromkeys((*layout.secondary_indices, *layout.sort_by)) if name not in known]
+    if unknown:
+        raise UnknownColumnError(
+            f"No table of the data for {subject} has the columns {', '.join(unknown)}, which secondary_indices or "
+            f"sort_by name. The tables are {', '.join(schemas)}.",
+            columns=tuple(unknown),
+        )
+    if layout.num_buckets is not None and not layout.bucket_by:
+        raise InvalidInputError(
+            f"The data for {subject} has several tables, so bucket_by must name columns that each of them has: rows of "
+            "different tables with equal values there belong together."
+        )
+    records = {}
+    for table, schema in schemas.items():
+        own = replace(
+            layout,
+            secondary_indices=tuple(name for name in layout.secondary_indices if name in schema.names),
+            sort_by=tuple(name for name in layout.sort_by if name in schema.names),
+        )
+        records[table] = record_schema(schema, own, f"table {table!r} of {subject}")
+    return share_types(records, subject)
+
+
+def share_types(schemas: Mapping[str, pa.Schema], subject: str) -> dict[str, pa.Schema]:
+    """Return the schemas of record of several tables such that each column has one type in all tables that have it.
+
+    Columns without any value (type null) take the type that the column has elsewhere.
+
+    Raises
+    ------
+    SchemaError
+        A column has different types; all such columns are named.
+
+    Examples
+    --------
+    >>> share_types({"a": pa.schema([("x", pa.null())]), "b": pa.schema([("x", pa.int64())])}, "dataset 'd'")["a"]
+    x: int64
+    """
+    shared: dict[str, pa.Schema] = {}
+    problems = []
+    for table, schema in schemas.items():
+        for field in schema:
+            single = pa.schema([field])
+            try:
+                shared[field.name] = merge_schemas(shared.get(field.name, single), single, what=subject)
+            except SchemaError:
+                first = next(t for t, s in schemas.items() if field.name in s.names)
+                problems.append(
+                    (field.name, f"{shared[field.name].field(0).type} in {first!r}, {field.type} in {table!r}")
+                )
+    if problems:
+        raise SchemaError(
+            f"The tables of {subject} have columns of one name and different types: "
+            + "; ".join(f"{name!r} ({types})" for name, types in problems)
+            + ". Cast them to one type, or rename them.",
+            columns=tuple(dict.fromkeys(name for name, _ in problems)),
+        )
+    return {t: pa.schema([shared[name].field(0) for name in schema.names]) for t, schema in schemas.items()}

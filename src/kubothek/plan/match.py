@@ -79,9 +79,11 @@ def _match_values(leaf: Leaf, column: pa.Array | pa.ChunkedArray) -> pa.BooleanA
 
 
 def as_type(column: pa.Array | pa.ChunkedArray, wanted: pa.DataType) -> pa.Array | pa.ChunkedArray:
-    """Return stored values as the type of record; nanoseconds are cut off, as they are when it is read."""
+    """Return stored values as the type of record; nanoseconds are cut off, before 1970 too, as when it is read."""
     if column.type == wanted:
         return column
+    if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+        column = pc.floor_temporal(column, unit="microsecond")
     return column.cast(wanted, safe=getattr(column.type, "unit", None) != "ns")
 
 

@@ -30,11 +30,14 @@ def spark_reads_exactly(source: ReadInput, files: pa.Table, record: pa.Schema, r
         and not pc.match_substring_regex(pa.array([root]), _GLOB)[0].as_py()
         and all(_PLAIN_NAME.fullmatch(name) for name in source.partition_keys)  # Spark decodes names byte by byte
         and all(_is_plain(files.column(PARTITION_PREFIX + name)) for name in source.partition_keys)
+        and pc.all(pc.ends_with(files.column("key"), ".parquet")).as_py() is not False
     )
 
 
 def _is_exact(kind: pa.DataType) -> bool:
     """Types that Spark reads from our files as :mod:`kubothek.engine.spark_types` says."""
+    if pa.types.is_dictionary(kind):  # wanted as such in-process; the files and Spark have plain values
+        return _is_exact(kind.value_type)
     if pa.types.is_list(kind):
         return _is_exact(kind.value_type)
     if pa.types.is_struct(kind):

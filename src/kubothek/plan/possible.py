@@ -12,10 +12,11 @@ completely. With the two of them every combination of ``&``, ``|`` and ``~`` sta
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_, or_
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -69,7 +70,12 @@ class Possible:
         return Possible(self.can_fail, self.can_match)
 
 
-def possible(condition: Condition, n: int, leaf: Callable[[Leaf], Possible]) -> Possible:
+def possible(
+    condition: Condition,
+    n: int,
+    leaf: Callable[[Leaf], Possible],
+    whole: Mapping[Condition, Possible] = MappingProxyType({}),
+) -> Possible:
     """Combine what is known about the leaves of a condition to what is known about the condition.
 
     Parameters
@@ -80,16 +86,20 @@ def possible(condition: Condition, n: int, leaf: Callable[[Leaf], Possible]) -> 
         Number of sets of rows.
     leaf
         Says what is known about one leaf. It is never asked about ``!=``, which is the opposite of ``==``.
+    whole
+        What is known about larger parts of the condition, each taken as it is.
     """
+    if condition in whole:
+        return whole[condition]
     match condition:
         case And(parts):
             everything = Possible.exact(np.ones(n, dtype=np.bool_))
-            return reduce(and_, (possible(part, n, leaf) for part in parts), everything)
+            return reduce(and_, (possible(part, n, leaf, whole) for part in parts), everything)
         case Or(parts):
             nothing = Possible.exact(np.zeros(n, dtype=np.bool_))
-            return reduce(or_, (possible(part, n, leaf) for part in parts), nothing)
+            return reduce(or_, (possible(part, n, leaf, whole) for part in parts), nothing)
         case Not(part):
-            return ~possible(part, n, leaf)
+            return ~possible(part, n, leaf, whole)
         case Comparison(column, "!=", value):
             return ~leaf(Comparison(column, "==", value))
         case _:

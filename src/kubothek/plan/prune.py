@@ -3,11 +3,14 @@
 First the *partition* values, which are exact: every row of a file has its file's value. Then what an *index* knows:
 the labels under which a value occurs at all, which can prove that a file has no match, and nothing else (nulls are in
 no index). A file is dropped only where that is proven, so no rule ever changes an answer.
+
+Parts of a conjunction over one column are asked of its index together: a file with the values 1 and 9 has some above 3
+and some below 7, but none between them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,12 +18,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kubothek.model.condition import And, Comparison, Condition, IsIn, Leaf, Not, Or
+from kubothek.model.condition import And, Comparison, Condition, IsIn, Leaf, Not, Or, conjuncts
 from kubothek.model.read_plan import PARTITION_PREFIX
 from kubothek.plan.match import is_nan, match_column
 from kubothek.plan.possible import Possible, as_mask, possible
 
 Rule = Literal["partition", "index"]
+
+Lookup = Leaf | And
+"""What one index is asked: one part of a condition, or several of a conjunction that look at the same column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +37,7 @@ class PrunedFiles:
     dropped: Mapping[Rule, pa.Table]
 
 
-def index_leaves(condition: Condition, index_columns: Collection[str]) -> tuple[Leaf, ...]:
+def index_lookups(condition: Condition, index_columns: Collection[str]) -> tuple[Lookup, ...]:
     """Return the parts of a bound condition for which an index may prove that a file has no match.
 
     These are ``==``, ``in`` and the ordering operators on an indexed column, unless negated: that a value does not
@@ -39,17 +45,38 @@ def index_leaves(condition: Condition, index_columns: Collection[str]) -> tuple[
 
     Examples
     --------
-    >>> condition = Comparison("i1", "==", pa.scalar(1)) & ~Comparison("i1", "==", pa.scalar(2))
-    >>> index_leaves(condition, ["i1"])
-    (Comparison(column='i1', op='==', value=<pyarrow.Int64Scalar: 1>),)
+    >>> i1, i2 = (lambda op, n: Comparison("i1", op, pa.scalar(n))), (lambda op, n: Comparison("i2", op, pa.scalar(n)))
+    >>> condition = i1(">", 1) & i2("==", 5) & i1("<", 3) & ~i2("==", 6)
+    >>> [str(lookup) for lookup in index_lookups(condition, ["i1", "i2"])]
+    ['(i1 > 1) & (i1 < 3)', 'i2 == 5']
     """
-    return tuple(dict.fromkeys(_provable(condition, index_columns, negated=False)))
+    return tuple(dict.fromkeys(_provable(_by_column(condition, index_columns), index_columns, negated=False)))
 
 
-def _provable(condition: Condition, columns: Collection[str], *, negated: bool) -> list[Leaf]:
+def _by_column(condition: Condition, columns: Collection[str]) -> Condition:
+    """Return the same condition, with parts of each conjunction that look at one of these columns as one part."""
     match condition:
+        case And():
+            together: dict[str, list[Condition]] = {}
+            rest: list[Condition] = []
+            for part in conjuncts(condition):
+                if isinstance(part, Leaf) and _provable(part, columns, negated=False):
+                    together.setdefault(part.column, []).append(part)
+                else:
+                    rest.append(_by_column(part, columns))
+            return And((*(same[0] if len(same) == 1 else And(tuple(same)) for same in together.values()), *rest))
+        case Or(parts):
+            return Or(tuple(_by_column(part, columns) for part in parts))
+        case _:
+            return condition
+
+
+def _provable(condition: Condition, columns: Collection[str], *, negated: bool) -> list[Lookup]:
+    match condition:
+        case And(parts) if not negated and len(parts) > 1 and _is_on_one_index(parts, columns):
+            return [condition]
         case And(parts) | Or(parts):
-            return [leaf for part in parts for leaf in _provable(part, columns, negated=negated)]
+            return [lookup for part in parts for lookup in _provable(part, columns, negated=negated)]
         case Not(part):
             return _provable(part, columns, negated=not negated)
         case Comparison(column, op, value) if column in columns and not is_nan(value):
@@ -60,11 +87,16 @@ def _provable(condition: Condition, columns: Collection[str], *, negated: bool) 
     return []
 
 
+def _is_on_one_index(parts: Sequence[Condition], columns: Collection[str]) -> bool:
+    same = len({column for part in parts for column in part.columns}) == 1
+    return same and all(isinstance(part, Leaf) and _provable(part, columns, negated=False) for part in parts)
+
+
 def prune_files(
     files: pa.Table,
     condition: Condition,
     partition_columns: Sequence[str],
-    hits: Mapping[Leaf, pa.Array],
+    hits: Mapping[Lookup, pa.Array],
 ) -> PrunedFiles:
     """Return which files may hold a matching row, and which rule dropped the others.
 
@@ -77,30 +109,32 @@ def prune_files(
     partition_columns
         Names of the partition columns.
     hits
-        For leaves from :func:`index_leaves`: the labels that an index has for values that match the leaf.
+        For what :func:`index_lookups` returns: the labels that the index has for values that match.
     """
-
-    def partition(leaf: Leaf, among: pa.Table) -> Possible:
-        if leaf.column not in partition_columns:
-            return Possible.unknown(among.num_rows)
-        return Possible.exact(as_mask(match_column(leaf, among[PARTITION_PREFIX + leaf.column])))
-
-    def partition_and_index(leaf: Leaf, among: pa.Table) -> Possible:
-        if leaf.column in partition_columns or leaf not in hits:
-            return partition(leaf, among)
-        labels = among["label"]
-        found = pc.is_in(labels, value_set=hits[leaf].cast(labels.type))
-        return Possible(as_mask(found), np.ones(among.num_rows, dtype=np.bool_))
-
-    kept, by_partition = _split(files, condition, partition)
-    kept, by_index = _split(kept, condition, partition_and_index) if hits else (kept, kept.slice(0, 0))
+    kept, by_partition = _split(files, condition, partition_columns, {})
+    if not hits:
+        return PrunedFiles(kept, {"partition": by_partition, "index": kept.slice(0, 0)})
+    columns = {column for lookup in hits for column in lookup.columns}.difference(partition_columns)
+    kept, by_index = _split(kept, _by_column(condition, columns), partition_columns, hits)
     return PrunedFiles(kept, {"partition": by_partition, "index": by_index})
 
 
 def _split(
-    files: pa.Table, condition: Condition, know: Callable[[Leaf, pa.Table], Possible]
+    files: pa.Table, condition: Condition, partition_columns: Sequence[str], hits: Mapping[Lookup, pa.Array]
 ) -> tuple[pa.Table, pa.Table]:
-    keep = possible(condition, files.num_rows, lambda leaf: know(leaf, files)).can_match
+    some = np.ones(files.num_rows, dtype=np.bool_)
+    labels = files["label"]
+    listed: dict[Condition, Possible] = {
+        lookup: Possible(as_mask(pc.is_in(labels, value_set=found.cast(labels.type))), some)
+        for lookup, found in hits.items()
+    }
+
+    def decide(leaf: Leaf) -> Possible:
+        if leaf.column in partition_columns:
+            return Possible.exact(as_mask(match_column(leaf, files[PARTITION_PREFIX + leaf.column])))
+        return listed.get(leaf, Possible(some, some))
+
+    keep = possible(condition, files.num_rows, decide, listed).can_match
     if keep.all():
         return files, files.slice(0, 0)
     return files.filter(pa.array(keep)), files.filter(pa.array(~keep))

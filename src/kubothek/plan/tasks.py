@@ -7,6 +7,7 @@ output order, so that the results of the pieces, one after the other, are the re
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +37,13 @@ def cut_plan(plan: ReadPlan, tasks: int) -> tuple[ReadPlan, ...]:
     starts = np.flatnonzero(np.append(True, owner[1:] != owner[:-1]))
     stops = np.append(starts[1:], plan.units.num_rows)
     return tuple(slice_plan(plan, int(start), int(stop)) for start, stop in zip(starts, stops, strict=True))
+
+
+def cut_evenly(plan: ReadPlan, tasks: int) -> tuple[ReadPlan, ...]:
+    """Cut a plan into at most ``tasks`` consecutive plans of as many units each, whatever their bytes."""
+    count = plan.units.num_rows
+    bounds = np.unique(np.linspace(0, count, tasks + 1).astype(np.int64)) if count else np.zeros(1, np.int64)
+    return tuple(slice_plan(plan, int(start), int(stop)) for start, stop in pairwise(bounds))
 
 
 def slice_plan(plan: ReadPlan, start: int, stop: int) -> ReadPlan:

@@ -16,10 +16,10 @@ import pytest
 from kubothek.model.condition import EVERYTHING, C, Condition
 from kubothek.model.cube import Cube
 from kubothek.model.read_plan import JoinStep, files_schema
-from kubothek.plan.cube.keys import first_rows, row_ids
 from kubothek.plan.cube.members import Member, member_files_schema
 from kubothek.plan.cube.query import CubePlan, plan_cube
 from kubothek.plan.cube.resolve import resolve
+from kubothek.plan.keys import first_rows, row_ids
 from kubothek.plan.match import match_rows
 
 Index = Mapping[Any, Sequence[str]]

@@ -27,10 +27,10 @@ import pyarrow.compute as pc
 
 from kubothek.model.condition import all_of, conjuncts
 from kubothek.model.read_plan import PARTITION_PREFIX
-from kubothek.plan.cube.keys import Numbers, first_rows, matching_pairs, row_ids
 from kubothek.plan.cube.prune import KeptFiles
 from kubothek.plan.cube.resolve import MemberRead, ResolvedQuery
-from kubothek.plan.index_merge import LABELS
+from kubothek.plan.index_merge import listed_files
+from kubothek.plan.keys import Numbers, first_rows, matching_pairs, row_ids, sorted_distinct
 from kubothek.plan.match import match_rows
 
 _FILE = "file"
@@ -108,11 +108,8 @@ def _spread(query: ResolvedQuery, read: MemberRead, kept: KeptFiles, postings: P
 
 def _held_values(labels: pa.ChunkedArray, sets: Numbers, index: pa.Table) -> tuple[Numbers, Numbers]:
     """Return the distinct pairs (set of files, row of the index) such that a file of the set holds the row's value."""
-    lists = index.column(LABELS).combine_chunks()
-    position = pc.index_in(lists.flatten(), value_set=labels.combine_chunks())
-    rows = pc.list_parent_indices(lists).filter(position.is_valid()).to_numpy(zero_copy_only=False).astype(np.int64)
-    files = position.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
-    distinct = np.unique(sets[files] * max(index.num_rows, 1) + rows)
+    files, rows = listed_files(index, labels)
+    distinct = sorted_distinct(sets[files] * max(index.num_rows, 1) + rows)
     return distinct // max(index.num_rows, 1), distinct % max(index.num_rows, 1)
 
 

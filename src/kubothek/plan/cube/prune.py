@@ -20,13 +20,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kubothek.model.condition import Leaf
 from kubothek.model.cube import Cube
 from kubothek.model.read_plan import PARTITION_PREFIX
-from kubothek.plan.cube.keys import Numbers, row_ids
 from kubothek.plan.cube.members import Member
 from kubothek.plan.cube.resolve import MemberRead
-from kubothek.plan.prune import prune_files
+from kubothek.plan.keys import Numbers, row_ids
+from kubothek.plan.prune import Lookup, prune_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class KeptFiles:
     dropped: Mapping[str, pa.Array]
 
 
-def prune_member(cube: Cube, read: MemberRead, hits: Mapping[Leaf, pa.Array]) -> KeptFiles:
+def prune_member(cube: Cube, read: MemberRead, hits: Mapping[Lookup, pa.Array]) -> KeptFiles:
     """Drop the files of one dataset that its conditions rule out.
 
     Parameters

@@ -17,14 +17,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kubothek.model.condition import Condition, Leaf, all_of, conjuncts
+from kubothek.model.condition import Condition, all_of, conjuncts
 from kubothek.model.header import SINGLE_TABLE
 from kubothek.model.read_plan import JoinStep, ReadInput, ReadPlan, files_schema
 from kubothek.plan.cube.align import Alignment, Postings, align
-from kubothek.plan.cube.keys import Numbers
 from kubothek.plan.cube.members import Member
 from kubothek.plan.cube.prune import KeptFiles, prune_member
 from kubothek.plan.cube.resolve import MemberRead, ResolvedQuery
+from kubothek.plan.keys import Numbers
+from kubothek.plan.prune import Lookup
 
 Role = Literal["seed", "inner", "left", "unread"]
 
@@ -59,7 +60,7 @@ class CubePlan:
 
 
 def plan_cube(
-    query: ResolvedQuery, index_hits: Mapping[str, Mapping[Leaf, pa.Array]], index_postings: Postings
+    query: ResolvedQuery, index_hits: Mapping[str, Mapping[Lookup, pa.Array]], index_postings: Postings
 ) -> CubePlan:
     """Decide which files are read, in which units, and how they are joined.
 

@@ -14,12 +14,12 @@ from typing import Any
 import pyarrow as pa
 
 from kubothek.errors import InvalidInputError, UnindexedColumnError, UnknownColumnError
-from kubothek.model.condition import EVERYTHING, Condition, Leaf, all_of
+from kubothek.model.condition import EVERYTHING, Condition, all_of
 from kubothek.model.cube import Cube
 from kubothek.plan.bind import bind
 from kubothek.plan.cube.members import Member, merge_columns
 from kubothek.plan.cube.split import SplitCondition, split_condition
-from kubothek.plan.prune import index_leaves
+from kubothek.plan.prune import Lookup, index_lookups
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class MemberRead:
     schema: pa.Schema
     record: pa.Schema
     groups: tuple[str, ...]
-    leaves: tuple[Leaf, ...]
+    leaves: tuple[Lookup, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class ResolvedQuery:
     unread: tuple[Member, ...]
 
     @property
-    def needed_indices(self) -> Mapping[str, tuple[Leaf, ...]]:
+    def needed_indices(self) -> Mapping[str, tuple[Lookup, ...]]:
         """Per dataset id the parts of its conditions to look up in its secondary indices."""
         return {read.member.dataset_id: read.leaves for read in self.reads if read.leaves}
 
@@ -298,7 +298,7 @@ def _member_read(request: _Request, split: SplitCondition, owners: Mapping[str, 
         schema=schema,
         record=_only(member.schema, needed),
         groups=groups,
-        leaves=index_leaves(all_of([early, late]), tuple(c for c in member.index_columns if c in member.columns)),
+        leaves=index_lookups(all_of([early, late]), tuple(c for c in member.index_columns if c in member.columns)),
     )
 
 

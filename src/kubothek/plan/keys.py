@@ -45,6 +45,20 @@ def _dense(ids: Numbers) -> Numbers:
     return np.unique(ids, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
+def sorted_distinct(numbers: Numbers) -> Numbers:
+    """Return the distinct numbers, none of them negative, ascending.
+
+    ``np.unique`` does the same by hashing, which takes seconds for a million numbers that lie in regular distances.
+
+    Examples
+    --------
+    >>> sorted_distinct(np.array([7, 0, 7])).tolist()
+    [0, 7]
+    """
+    ordered: Numbers = np.sort(numbers)
+    return ordered[np.diff(ordered, prepend=-1) > 0]
+
+
 def matching_pairs(left: Numbers, right: Numbers) -> tuple[Numbers, Numbers]:
     """Return the row numbers of all pairs with equal numbers, by left row, then by right row.
 

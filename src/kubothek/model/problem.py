@@ -1,0 +1,64 @@
+"""What is wrong with stored data: one finding of a check, as a value that can be counted, compared and printed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+ProblemKind = Literal[
+    "unreadable_header",
+    "unreadable_schema",
+    "second_header",
+    "missing_schema_copy",
+    "wrong_schema_copy",
+    "no_pandas_metadata",
+    "missing_table",
+    "wrong_label",
+    "undecodable_partition",
+    "missing_file",
+    "wrong_size",
+    "unreadable_file",
+    "wrong_rows",
+    "wrong_columns",
+    "unreadable_index",
+    "unknown_index_labels",
+    "missing_index_entries",
+    "superfluous_index_entries",
+]
+"""Names of all kinds of problems; they do not change, so that programs may ask for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong.
+
+    Attributes
+    ----------
+    kind
+        What it is, as one of :data:`ProblemKind`.
+    subject
+        The dataset or cube that has the problem.
+    key
+        The object in the store that has it, where it is one.
+    message
+        What was expected, what was found, what follows from it and what to do.
+    repaired
+        Whether it has been repaired by the check that found it.
+
+    Examples
+    --------
+    >>> print(Problem("missing_file", "flights", "flights/table/a.parquet", "The file is not in the store."))
+    flights: missing_file in 'flights/table/a.parquet': The file is not in the store.
+    """
+
+    kind: ProblemKind
+    subject: str
+    key: str | None
+    message: str
+    repaired: bool = False
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        place = "" if self.key is None else f" in {self.key!r}"
+        done = " (repaired)" if self.repaired else ""
+        return f"{self.subject}: {self.kind}{place}: {self.message}{done}"

@@ -1,0 +1,54 @@
+"""Small datasets whose every byte that a command shows is fixed: names, times, sizes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+from click.testing import CliRunner, Result
+
+from kubothek import Store
+from kubothek.cli import main
+from kubothek.codec.header import encode_header
+from kubothek.codec.index import encode_index
+from kubothek.codec.keys import data_key, header_key, index_key, schema_key
+from kubothek.codec.schema import encode_schema
+from kubothek.model.header import CommitState, Header, partitions_schema
+
+SCHEMA = pa.schema([("p", pa.int64()), ("q", pa.string()), ("i1", pa.int64()), ("v1", pa.list_(pa.float64()))])
+LABELS = ("p=1/q=a/f1", "p=1/q=北京/f2", "p=2/q=a/f3")
+INDEX = pa.table({"i1": [7, 8], "partition": [[LABELS[0], LABELS[1]], [LABELS[2]]]})
+METADATA = {"creation_time": "2026-07-01T12:00:00.123456", "owner": "Zoë", "tags": [1, 2]}
+
+
+def run(url: str, *arguments: str, **options: Any) -> Result:
+    """Run the command line in this process."""
+    return CliRunner().invoke(main, ["--store", url, *arguments], **options)
+
+
+def put_dataset(url: str, uuid: str = "u", times: int = 1) -> Store:
+    """Put the header and the index of a dataset, and nothing else of it; with its partitions so many times."""
+    store = Store(url)
+    labels = [*LABELS, *(f"p=3/q=a/{'f' * 50}{n}" for n in range(len(LABELS) * (times - 1)))]
+    keys = [data_key(uuid, "table", label) for label in labels]
+    sizes = [[1200, 34, 5] * times, [2_500_000, 999, 1000] * times]
+    partitions = pa.table([labels, *sizes, keys], schema=partitions_schema(("table",)))
+    index = index_key(uuid, "i1", datetime(2026, 7, 1, tzinfo=UTC))
+    state = CommitState(version=3, commit="c", recent=("c",), incarnation="1f", schema={"table": SCHEMA})
+    header = Header(uuid, ("p", "q"), partitions, indices={"i1": index}, metadata=METADATA, state=state)
+    store.put(index, encode_index("i1", INDEX))
+    store.put(header_key(uuid, "json"), encode_header(header))
+    return store
+
+
+def put_foreign_dataset(url: str, uuid: str = "u") -> Store:
+    """Put a dataset of two tables as other software does, which records neither rows nor bytes."""
+    store = Store(url)
+    unknown = [None] * len(LABELS)
+    keys = [[data_key(uuid, table, label) for label in LABELS] for table in ("a", "b")]
+    partitions = pa.table([LABELS, unknown, unknown, *keys], schema=partitions_schema(("a", "b")))
+    for table in ("a", "b"):
+        store.put(schema_key(uuid, table), encode_schema(SCHEMA))
+    store.put(header_key(uuid, "msgpack"), encode_header(Header(uuid, None, partitions, format="msgpack")))
+    return store

@@ -1,0 +1,259 @@
+"""Any dataset, any condition: the rows that plain Python and DuckDB find, whatever the types and the layout."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid as uuids
+from dataclasses import replace
+from functools import cache
+from typing import Any
+from urllib.parse import quote
+
+import duckdb
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kubothek as kb
+from kubothek.codec.keys import header_key, schema_key
+from kubothek.codec.schema import decode_schema
+from kubothek.model.condition import And, Comparison, Condition, IsIn, IsNull, Not, Or
+from kubothek.model.condition_json import condition_from_json, condition_to_json
+from kubothek.store.interface import Store
+from kubothek.testing.datasets import PLAIN_NAMES, DatasetCase, dataset_cases, questions, same_rows, write_case
+from kubothek.testing.kinds import FLAT, NULL, flat_kinds, partition_kinds
+
+EXAMPLES = settings.default.max_examples
+
+
+def new_url() -> str:
+    """Return the URL of an empty store."""
+    return f"memory://{uuids.uuid4().hex}"
+
+
+@settings(max_examples=EXAMPLES)
+@given(dataset_cases(), st.data())
+def test_scans_find_what_plain_python_finds(case: DatasetCase, data: st.DataObject) -> None:
+    """Types, partitions, indices, row groups, several writes and deletes never change an answer."""
+    ds = write_case(case, "u", new_url())
+    reference = case.reference()
+    assert ds.schema == case.schema
+    assert same_rows(ds.scan().to_arrow(), reference.scan(), zeros=case.partition_on)
+    for _ in range(4):
+        question = data.draw(questions(case))
+        found = ds.scan(question.columns, where=question.asked).to_arrow()
+        assert found.schema.names == list(case.schema.names if question.columns is None else question.columns)
+        assert all(field == case.schema.field(field.name) for field in found.schema)
+        expected = reference.scan(question.columns, question.meant)
+        assert same_rows(found, expected, zeros=case.partition_on), question
+
+
+IN_DUCKDB = tuple(kind for kind in FLAT.values() if not pa.types.is_decimal256(kind.record))
+
+
+@cache
+def connection() -> duckdb.DuckDBPyConnection:
+    """Open an empty database."""
+    return duckdb.connect()
+
+
+def duckdb_rows(table: pa.Table, condition: Condition) -> list[int]:
+    """Return the numbers of the rows that DuckDB finds; literals are columns of a table with one row."""
+    literals: list[pa.Array] = []
+    sql = to_sql(condition, table.schema, literals)
+    numbered = table.append_column("#", pa.array(range(table.num_rows), pa.int64()))
+    asked = pa.table(literals, [f"c{n}" for n in range(len(literals))]) if literals else pa.table({"c": [0]})
+    with connection().cursor() as cursor:
+        cursor.register("given", numbered)
+        cursor.register("asked", asked)
+        found = cursor.execute(f'SELECT "#" FROM given, asked WHERE {sql} ORDER BY 1').fetchall()  # noqa: S608
+    return [number for (number,) in found]
+
+
+def to_sql(condition: Condition, schema: pa.Schema, literals: list[pa.Array]) -> str:
+    """Return a condition with plain literals as SQL that is never null."""
+    match condition:
+        case And(parts):
+            return "(" + " AND ".join(["true", *(to_sql(part, schema, literals) for part in parts)]) + ")"
+        case Or(parts):
+            return "(" + " OR ".join(["false", *(to_sql(part, schema, literals) for part in parts)]) + ")"
+        case Not(part):
+            return f"(NOT {to_sql(part, schema, literals)})"
+        case IsIn(column, values):
+            return to_sql(Or(tuple(Comparison(column, "==", value) for value in values)), schema, literals)
+    name = '"' + condition.column.replace('"', '""') + '"'
+    value = condition.value if isinstance(condition, Comparison) else None
+    op = condition.op if isinstance(condition, Comparison) else "=="
+    nan = f"coalesce(isnan({name}), false)" if pa.types.is_floating(schema.field(condition.column).type) else "false"
+    if value is None or value != value:
+        equal = f"({name} IS NULL" + (f" OR {nan})" if value is not None else ")")
+        return equal if op == "==" else f"(NOT {equal})"
+    literals.append(pa.array([value], schema.field(condition.column).type))
+    literal = f"c{len(literals) - 1}"
+    if op in ("==", "!="):
+        return f"({name} IS {'NOT ' if op == '==' else ''}DISTINCT FROM {literal})"
+    return f"(coalesce({name} {op} {literal}, false) AND NOT {nan})"
+
+
+@settings(max_examples=EXAMPLES // 2)
+@given(dataset_cases(kinds=flat_kinds(IN_DUCKDB), keys=partition_kinds(IN_DUCKDB)), st.data())
+def test_scans_find_what_duckdb_finds(case: DatasetCase, data: st.DataObject) -> None:
+    """The same rows as SQL over the rows that went in."""
+    ds = write_case(case, "u", new_url())
+    rows = case.reference().rows
+    table = pa.Table.from_pylist(rows, case.schema)
+    for _ in range(4):
+        question = data.draw(questions(case))
+        found = ds.scan(where=question.asked).to_arrow()
+        expected = [rows[number] for number in duckdb_rows(table, question.meant)]
+        assert same_rows(found, expected, zeros=case.partition_on), question
+
+
+@settings(max_examples=EXAMPLES // 2)
+@given(dataset_cases(names=PLAIN_NAMES), st.data())
+def test_forms_of_a_condition_find_the_same(case: DatasetCase, data: st.DataObject) -> None:
+    """As an object, as its text, as JSON, and as lists of tuples where these can say it."""
+    ds = write_case(case, "u", new_url())
+    question = data.draw(questions(case))
+    expected = case.reference().scan(None, question.meant)
+    forms: list[Any] = [
+        str(question.meant),
+        condition_from_json(json.loads(json.dumps(condition_to_json(question.meant)))),
+    ]
+    forms += [lists for lists in [as_lists(question.asked)] if lists]
+    for form in forms:
+        assert same_rows(ds.scan(where=form).to_arrow(), expected, zeros=case.partition_on), form
+
+
+def as_lists(condition: Condition) -> list[list[Any]] | None:
+    """Return a condition as Kartothek's OR of ANDs, where it has that form."""
+    lists = []
+    for part in condition.parts if isinstance(condition, Or) else (condition,):
+        literals = [as_literal(leaf) for leaf in (part.parts if isinstance(part, And) else (part,))]
+        if None in literals:
+            return None
+        lists.append(literals)
+    return lists
+
+
+def as_literal(leaf: Condition) -> tuple[str, str, Any] | None:
+    """Return a condition on one column as Kartothek's tuple."""
+    match leaf:
+        case Comparison(column, op, value):
+            return None if isinstance(value, memoryview | bytearray) else (column, op, value)
+        case IsNull(column):
+            return column, "==", None
+        case IsIn(column, values):
+            return column, "in", list(values)
+        case Not(IsIn(column, values)):
+            return column, "not in", list(values)
+    return None
+
+
+STORABLE = tuple(
+    kind for kind in FLAT.values() if not (pa.types.is_run_end_encoded(kind.given) or "view" in str(kind.given))
+)
+
+
+@settings(max_examples=EXAMPLES // 2)
+@given(dataset_cases(kinds=flat_kinds(STORABLE), keys=partition_kinds(STORABLE)), st.data())
+def test_files_of_other_writers_give_the_same_rows(case: DatasetCase, data: st.DataObject) -> None:
+    """Narrow types, dictionaries, one row group or many, with statistics or without: what others may have written."""
+    case = replace(case, header_format="json")
+    ds = write_case(case, "u", new_url())
+    for part in ds.partitions.values():
+        rewrite(ds.store, part.files["table"], case, data)
+    header = json.loads(ds.store.get(header_key("u", "json")).data)
+    del header["kubothek"]
+    ds.store.put(header_key("u", "json"), json.dumps(header).encode())
+    ds = kb.open_dataset("u", ds.store)
+    assert ds.schema == case.schema
+    for _ in range(4):
+        question = data.draw(questions(case))
+        expected = case.reference().scan(question.columns, question.meant)
+        found = ds.scan(question.columns, where=question.asked).to_arrow()
+        assert same_rows(found, expected, zeros=case.partition_on), question
+
+
+def rewrite(store: Store, key: str, case: DatasetCase, data: st.DataObject) -> None:
+    """Replace a file by one with the types that its columns were given with."""
+    table = pq.read_table(pa.BufferReader(store.get(key).data))
+    kinds = {field.name: NULL if field.type == pa.null() else case.kinds[field.name] for field in case.schema}
+    columns = {name: kinds[name].array(table[name].to_pylist()) for name in table.column_names}
+    if data.draw(st.booleans()):
+        columns["an extra column"] = pa.nulls(table.num_rows, pa.int8())
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        pa.table(columns),
+        sink,
+        write_statistics=data.draw(st.booleans()),
+        use_dictionary=data.draw(st.booleans()),
+        store_schema=data.draw(st.booleans()),
+        version=data.draw(st.sampled_from(["1.0", "2.4", "2.6"])),
+        row_group_size=data.draw(st.integers(1, 3)),
+        coerce_timestamps=data.draw(st.sampled_from([None, "us"])),
+        use_deprecated_int96_timestamps=data.draw(st.sampled_from([False, False, True])),
+    )
+    store.put(key, sink.getvalue().to_pybytes())
+
+
+@settings(max_examples=EXAMPLES // 2)
+@given(dataset_cases())
+def test_headers_and_schemas_are_those_of_the_format(case: DatasetCase) -> None:
+    """The header is what Python's own encoder makes of its content, our state last; the schema copy is the schema."""
+    ds = write_case(case, "u", new_url())
+    stored = ds.store.get(header_key("u", case.header_format)).data
+    if case.header_format == "msgpack":
+        content = msgspec.msgpack.decode(zstandard.decompress(stored))
+    else:
+        content = json.loads(stored)
+        assert stored == json.dumps(content).encode()
+    names = ["dataset_metadata_version", "dataset_uuid", "indices", "metadata", "partitions", "partition_keys"]
+    assert list(content) == [name for name in names if name != "indices" or case.secondary_indices] + ["kubothek"]
+    assert content["partition_keys"] == list(case.partition_on)
+    assert set(content.get("indices", {})) == set(case.secondary_indices)
+    for label, part in content["partitions"].items():
+        assert part == {"files": {"table": f"u/table/{label}.parquet"}}
+    if case.partition_on:
+        places = {directory(row, case) for row in case.reference().rows}
+        found = {label.rpartition("/")[0] for label in content["partitions"]}
+        assert {re.sub(r"=-0\.0(?=/|$)", "=0.0", place) for place in found} == places
+    assert decode_schema(ds.store.get(schema_key("u", "table")).data, "k") == ds.schema == case.schema
+
+
+def directory(row: dict[str, Any], case: DatasetCase) -> str:
+    """Return the directory of a row: texts of its partition values as Python writes them, percent-encoded."""
+    texts = []
+    for name in case.partition_on:
+        value = row[name]
+        text = value.decode() if isinstance(value, bytes) else str(value + 0.0 if isinstance(value, float) else value)
+        texts.append(f"{quote(name, safe='')}={quote(text, safe='')}")
+    return "/".join(texts)
+
+
+@settings(max_examples=EXAMPLES // 2)
+@given(dataset_cases(), st.data())
+def test_groups_and_dictionaries_hold_the_same_rows(case: DatasetCase, data: st.DataObject) -> None:
+    """Columns as dictionaries have the same values; groups have the rows with their key, sorted by it."""
+    ds = write_case(case, "u", new_url())
+    question = data.draw(questions(case))
+    expected = case.reference().scan(None, question.meant)
+    flat = [field.name for field in case.schema if not pa.types.is_nested(field.type) and field.type != pa.null()]
+    chosen = data.draw(st.lists(st.sampled_from(flat), unique=True)) if flat else []
+    scan = ds.scan(where=question.asked, categoricals=chosen)
+    found = scan.to_arrow()
+    assert {field.name for field in found.schema if pa.types.is_dictionary(field.type)} == set(chosen)
+    assert same_rows(found, expected, zeros=case.partition_on)
+    keyed = [*case.partition_on, *case.secondary_indices]
+    by = data.draw(st.lists(st.sampled_from(keyed), unique=True, max_size=2)) if keyed else []
+    groups: dict[Any, list[dict[str, Any]]] = {}
+    for row in expected:
+        if all(row[name] is not None and row[name] == row[name] for name in by):
+            groups.setdefault(tuple(row[name] for name in by), []).append(row)
+    answered = {key: table for key, table in scan.groups(by) if table.num_rows}
+    assert list(answered) == sorted(groups)
+    assert all(same_rows(answered[key], groups[key], zeros=case.partition_on) for key in groups)
