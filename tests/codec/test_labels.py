@@ -65,9 +65,10 @@ def test_null_has_no_text() -> None:
 
 
 def test_bytes_that_are_no_text_are_refused() -> None:
-    """They could be written but by nobody be read."""
-    with pytest.raises(InvalidInputError):
-        partition_text(b"\xff", pa.binary())
+    """They could be written but by nobody be read; the message names the column."""
+    with pytest.raises(InvalidInputError, match=r"'p'.*UTF-8") as caught:
+        partition_text(b"\xff", pa.binary(), "p")
+    assert caught.value.column == "p"
 
 
 @pytest.mark.parametrize("name", TYPED_VALUES)

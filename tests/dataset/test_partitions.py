@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import uuid as uuids
 from collections.abc import Callable, Iterable
@@ -126,6 +127,16 @@ def test_columns_of_nulls_become_typed() -> None:
     parts = [kb.write_partitions(pa.table({"x": [1], "v1": v}), "u", store) for v in (pa.nulls(1), pa.array(["a"]))]
     ds = kb.commit_dataset("u", store, new_partitions=parts)
     assert ds.scan().to_arrow().to_pydict() == {"v1": [None, "a"], "x": [1, 1]}
+
+
+def test_partitions_of_a_dataset_that_lists_none() -> None:
+    """Where a header leaves it to a listing which partitions there are, staged files are committed with the others."""
+    store = written(secondary_indices=())
+    header = json.loads(store.get("u.by-dataset-metadata.json").data)
+    store.put("u.by-dataset-metadata.json", json.dumps({k: header[k] for k in header if k[0] == "d"}).encode())
+    staged = kb.write_partitions(MORE, "u", store, partition_on="p")
+    ds = kb.commit_dataset("u", store, new_partitions=staged)
+    assert (v1(ds), len(ds.partitions)) == ([1, 2, 3, 10, 40], 5)
 
 
 def staged(**settings: Any) -> Callable[[Store], Any]:

@@ -257,3 +257,11 @@ def test_groups_and_dictionaries_hold_the_same_rows(case: DatasetCase, data: st.
     answered = {key: table for key, table in scan.groups(by) if table.num_rows}
     assert list(answered) == sorted(groups)
     assert all(same_rows(answered[key], groups[key], zeros=case.partition_on) for key in groups)
+
+
+def test_what_an_index_knows_is_not_turned_round() -> None:
+    """That a file holds a value does not say that it holds no other, where the same question is also negated."""
+    rows = pa.table({"x": [0, 1, 2], "i1": [1, 2, 1], "v1": [1, 0, 0]})
+    ds = kb.write_dataset(rows, "u", new_url(), secondary_indices="i1")
+    where = ((kb.C("i1") == 1) | (kb.C("v1") == 0)) & ~(kb.C("i1") == 1)
+    assert ds.scan("x", where=where).to_arrow()["x"].to_pylist() == [1]

@@ -18,7 +18,7 @@ from kubothek.model.staged import StagedPartition
 from kubothek.plan.layout import Layout
 from kubothek.store.interface import Store
 from kubothek.store.open import open_store
-from kubothek.testing.stores import Fault, FaultyStore
+from kubothek.testing.stores import CountingStore, Fault, FaultyStore
 
 WRITE_ID = uuids.UUID(int=2**127 + 1).hex
 ROWS = pa.table({"p": [2, 1, 2], "x": [0, 0, 1]})
@@ -107,6 +107,24 @@ def test_an_interrupted_commit_keeps_what_was_staged() -> None:
     with pytest.raises(KeyboardInterrupt):
         stage_and_fail(store, KeyboardInterrupt())
     assert len(keys(store)) == 4
+
+
+def test_what_is_taken_back_is_known() -> None:
+    """Nothing is listed to find what this process has written, however large the dataset is."""
+    store = CountingStore(new_store())
+    with pytest.raises(ValueError, match="broken"):
+        stage_and_fail(store, ValueError("broken"), committing=False)
+    assert (keys(store), store.calls["delete"], store.calls["list"]) == ([], 1, 1)  # this listing is the test's own
+
+
+def test_a_file_that_fails_takes_its_own_values_back() -> None:
+    """Index values that were staged for a file are gone with it, whichever of both cannot be written."""
+    for what in (".parquet", ".arrow"):
+        store = new_store()
+        broken = FaultyStore(store, lambda call, w=what: Fault.REFUSE if call.key.endswith(w) else None)
+        with pytest.raises(StoreError):
+            stage(broken, [LONG], secondary_indices=("x",))
+        assert keys(store) == []
 
 
 def test_the_cause_is_told_even_if_nothing_can_be_taken_back() -> None:

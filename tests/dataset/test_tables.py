@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid as uuids
 from collections.abc import Callable
 from typing import Any
@@ -187,6 +188,22 @@ def test_a_scope_looks_at_all_tables() -> None:
     assert [label.partition("/")[0] for label in caught.value.labels] == ["p=2"]
     left = kb.update_dataset(None, "u", ds.store, delete_scope=[{"i1": "a", "p": 1}, {"i1": "a", "p": 3}])
     assert [label.partition("/")[0] for label in left.partitions] == ["p=2"]
+
+
+def test_tables_of_a_header_that_lists_no_partitions() -> None:
+    """Files found by a listing are read whatever the sizes of those beside them."""
+    store = new_store()
+    one = {"core": CORE.slice(0, 1), "helper": HELPER.slice(0, 1)}
+    kb.write_dataset(one, "u", store)
+    [part] = kb.open_dataset("u", store).partitions.values()
+    label = part.files["core"].rpartition("/")[2]
+    store.copy(part.files["helper"], f"u/helper/{label}")
+    store.delete([part.files["helper"]])
+    header = json.loads(store.get("u.by-dataset-metadata.json").data)
+    store.put("u.by-dataset-metadata.json", json.dumps({k: header[k] for k in header if k[0] == "d"}).encode())
+    ds = kb.open_dataset("u", store)
+    assert [(sorted(part.files), part.bytes) for part in ds.partitions.values()] == [(["core", "helper"], None)]
+    assert ds.scan(table="helper").to_arrow()["i1"].to_pylist() == ["a"]
 
 
 def with_type(table: pa.Table, name: str, values: Any) -> pa.Table:

@@ -122,6 +122,43 @@ def test_columns_of_nulls_become_typed() -> None:
     assert ds.scan().to_arrow().to_pydict() == {"v1": [None, "a", None], "x": [1, 2, 3]}
 
 
+NESTED: dict[str, tuple[pa.Array, pa.Array]] = {
+    "lists": (pa.array([[], None, [None]], pa.list_(pa.null())), pa.array([["a"], [None], []])),
+    "structs": (
+        pa.array([{"a": None, "b": 1}, None, {"a": None, "b": None}], pa.struct([("a", pa.null()), ("b", pa.int8())])),
+        pa.array([{"a": "q", "b": 2}, None, {"a": None, "b": 3}]),
+    ),
+    "lists in structs": (
+        pa.array([{"a": None}, None, {"a": []}], pa.struct([("a", pa.list_(pa.null()))])),
+        pa.array([{"a": [1.5]}, {"a": None}, None]),
+    ),
+}
+
+
+@pytest.mark.parametrize("shuffle", [True, False, None], ids=["in one shuffled write", "in one write", "in an update"])
+@pytest.mark.parametrize("name", NESTED)
+def test_nested_nulls_become_typed(name: str, shuffle: bool | None) -> None:
+    """Lists and structs that held nothing take the types of their first values, and what was there stays."""
+    untyped, typed = (pa.table({"x": range(3), "v1": values}) for values in NESTED[name])
+    store = new_store()
+    if shuffle is None:
+        kb.write_dataset(untyped, "u", store)
+        kb.update_dataset(typed, "u", store)
+    else:
+        kb.write_dataset([untyped, typed], "u", store, shuffle=shuffle)
+    ds = kb.open_dataset("u", store)
+    assert ds.scan("v1").to_arrow()["v1"].to_pylist() == [*untyped["v1"].to_pylist(), *typed["v1"].to_pylist()]
+    assert ds.schema.field("v1").type == kb.write_dataset(typed, "u2", store).schema.field("v1").type
+
+
+def test_an_indexed_column_may_hold_nothing_but_nulls_later() -> None:
+    """An update whose values are all missing adds nothing to the index."""
+    store = written()
+    ds = kb.update_dataset(MORE.set_column(1, "i1", pa.nulls(2)), "u", store)
+    assert ds.load_index("i1").table["i1"].to_pylist() == ["a", "b"]
+    assert ds.scan(where="i1 == null").to_arrow().num_rows == 2
+
+
 def test_narrow_types_are_widened() -> None:
     """Data of a narrower type fits, and so do columns in any order."""
     store = written()
@@ -149,6 +186,10 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], type[Exception], str]] = {
     "no partition columns": (MORE, {"partition_on": []}, SchemaError, "partitioned by p"),
     "an index that the rest lacks": (MORE, {"secondary_indices": ["i1", "v1"]}, InvalidInputError, "v1"),
     "a table that is not there": (MORE, {"table": "other"}, InvalidInputError, "other"),
+    "a partition column without a type": (
+        MORE.set_column(0, "p", pa.nulls(2)), {}, InvalidInputError, "p"
+    ),
+    "no header of this name": (MORE, {"header_format": "xml"}, InvalidInputError, "xml"),
     "nothing to do": (None, {}, InvalidInputError, "nothing to do"),
     "an empty mapping": (None, {"delete_scope": [{}]}, InvalidInputError, "everything"),
     "an empty text": (None, {"delete_scope": ""}, InvalidInputError, "everything"),
@@ -156,7 +197,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], type[Exception], str]] = {
     "a scope on a column without an index": (MORE, {"delete_scope": [{"v1": 1}]}, UnindexedColumnError, "v1"),
     "a scope on a column that is not there": (MORE, {"delete_scope": [{"z": 1}]}, UnknownColumnError, "z"),
     "a scope of the wrong type": (MORE, {"delete_scope": [{"p": "one"}]}, InvalidInputError, "one"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -168,6 +209,14 @@ def test_refused_updates(name: str) -> None:
     with pytest.raises(error, match=told):
         kb.update_dataset(data, "u", store, **settings)
     assert (keys(store), kb.open_dataset("u", store).version) == (before, 1)
+
+
+def test_the_difference_of_schemas_is_shown() -> None:
+    """What is stored and what is new are told line by line."""
+    with pytest.raises(SchemaError) as caught:
+        kb.update_dataset(MORE.set_column(2, "v1", pa.array(["a", "b"])).append_column("w", [[1, 2]]), "u", written())
+    assert "\n-v1: int64\n+v1: string\n+w: int64\n" in str(caught.value)
+    assert caught.value.columns == ("v1", "w")
 
 
 def test_a_scope_may_not_take_other_values_along() -> None:

@@ -62,6 +62,12 @@ def test_types_without_a_place_in_the_format_are_refused(t: pa.DataType) -> None
         normalise_type(t)
 
 
+def test_fields_of_a_struct_are_named_once() -> None:
+    """Otherwise nobody could say which of them a name means."""
+    with pytest.raises(SchemaError, match="'a' occurs more than once"):
+        normalise_type(pa.list_(pa.struct([("a", pa.int8()), ("b", pa.int8()), ("a", pa.int8())])))
+
+
 def test_partition_columns_come_first_and_the_others_by_name() -> None:
     """The schema of record has one order, whatever order the data has."""
     schema = pa.schema(

@@ -9,7 +9,7 @@ import pytest
 
 from kubothek.errors import InvalidInputError, SchemaError, UnknownColumnError
 from kubothek.model.names import column_names
-from kubothek.plan.layout import ROWS_PER_ROW_GROUP, Layout, parse_layout, record_schema
+from kubothek.plan.layout import ROWS_PER_ROW_GROUP, Layout, parse_layout, record_schema, record_schemas, share_types
 
 SCHEMA = pa.schema([("v1", pa.int8()), ("p", pa.string()), ("i1", pa.float32()), ("l", pa.list_(pa.int64()))])
 
@@ -78,3 +78,27 @@ def test_layouts_that_the_data_does_not_fit(name: str) -> None:
     layout, error, told = UNFIT[name]
     with pytest.raises(error, match=told):
         record_schema(SCHEMA, layout, "dataset 'u'")
+
+
+def test_tables_are_laid_out_each_by_what_it_has() -> None:
+    """Indices and orders concern the tables that have their columns; the partition columns lead in all."""
+    tables = {"a": SCHEMA, "b": pa.schema([("x", pa.int8()), ("p", pa.string()), ("i1", pa.null())])}
+    records = record_schemas(tables, Layout(("p",), ("i1", "x"), ("v1",)), "dataset 'u'")
+    assert {table: record.names for table, record in records.items()} == {
+        "a": ["p", "i1", "l", "v1"],
+        "b": ["p", "i1", "x"],
+    }
+    assert records["b"].field("i1").type == pa.float64()
+
+
+def test_all_shared_columns_that_differ_are_named() -> None:
+    """Columns of one name have one type, inside of lists too; nulls fit all."""
+    a = pa.schema([("x", pa.int64()), ("y", pa.list_(pa.null())), ("v1", pa.string())])
+    b = pa.schema([("y", pa.list_(pa.int64())), ("v1", pa.null())])
+    assert share_types({"a": a, "b": b}, "u")["a"].field("y").type == pa.list_(pa.int64())
+    c = pa.schema([("x", pa.string()), ("v1", pa.bool_())])
+    with pytest.raises(
+        SchemaError, match=r"'x' \(int64 in 'a', string in 'c'\); 'v1' \(string in 'a', bool in 'c'\)"
+    ) as caught:
+        share_types({"a": a, "b": b, "c": c}, "u")
+    assert caught.value.columns == ("x", "v1")

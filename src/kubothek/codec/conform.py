@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kubothek.model.condition import EVERYTHING, Condition
 from kubothek.plan.match import as_type, match_rows
@@ -31,6 +32,9 @@ def conform_column(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArra
     """
     if column.type == kind:
         return column
+    if pa.types.is_run_end_encoded(column.type):
+        decoded = [pc.run_end_decode(chunk) for chunk in column.chunks]
+        return conform_column(pa.chunked_array(decoded, column.type.value_type), kind)
     if pa.types.is_dictionary(kind):
         return conform_column(column, kind.value_type).dictionary_encode()
     if pa.types.is_dictionary(column.type):

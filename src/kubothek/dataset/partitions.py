@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import uuid as uuids
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kubothek.codec.keys import check_table, check_uuid
 from kubothek.dataset.arguments import check_header_format, parse_metadata, parse_scope, stored_layout
 from kubothek.dataset.commit import commit
 from kubothek.dataset.dataset import Dataset
 from kubothek.dataset.discard import discard_on_error
-from kubothek.dataset.snapshot import find_snapshot
+from kubothek.dataset.snapshot import Snapshot, find_snapshot
 from kubothek.dataset.staged_files import check_files, staged_partition_keys
 from kubothek.dataset.staging import Staging, incarnation
 from kubothek.dataset.write import stage_data
@@ -171,7 +173,7 @@ def commit_dataset(
         raise InvalidInputError(
             f"There is nothing to commit to dataset {uuid!r}: give new_partitions, a delete_scope or metadata."
         )
-    base = find_snapshot(uuid, opened)
+    base = _without(find_snapshot(uuid, opened), staged)
     keys = column_names(partition_on, "partition_on") or None
     if staged:
         keys = staged_partition_keys(staged, uuid, keys)
@@ -263,6 +265,15 @@ def _flattened(given: Any) -> Iterator[StagedPartition]:
         raise InvalidInputError(
             f"new_partitions must hold what write_partitions returned, but holds a {type(given).__qualname__}."
         )
+
+
+def _without(base: Snapshot | None, staged: Sequence[StagedPartition]) -> Snapshot | None:
+    """Return the dataset as it was before these files were staged, where its header leaves partitions to a listing."""
+    if base is None or base.header.partitions is not None:
+        return base
+    labels = pa.array([part.label for part in staged], pa.string())
+    earlier = base.partitions.filter(pc.invert(pc.is_in(base.partitions["label"], value_set=labels)))
+    return replace(base, partitions=earlier, _file_tables={})
 
 
 def _carried_by_all(staged: Sequence[StagedPartition]) -> tuple[str, ...]:

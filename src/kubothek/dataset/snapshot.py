@@ -239,7 +239,8 @@ def _listed_partitions(uuid: str, store: Store) -> pa.Table:
             )
         found[table] = info.key, info.size
     tables = tuple(dict.fromkeys(table for found in files.values() for table in found))
-    sizes = [sum(size for _, size in found.values()) for found in files.values()]
+    # A size is that of the file that is opened, so there is none for several tables.
+    sizes = [next(iter(found.values()))[1] if len(found) == 1 else None for found in files.values()]
     keys = [[found[table][0] if table in found else None for found in files.values()] for table in tables]
     columns = [list(files), [None] * len(files), sizes, *keys]
     schema = partitions_schema(tables)

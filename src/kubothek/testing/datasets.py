@@ -271,6 +271,7 @@ def questions(draw: st.DrawFn, case: DatasetCase) -> Question:
     """Draw a condition over a dataset, with literals from its rows or near them, and the columns to return."""
     schema = case.schema
     rows = [row for step in case.steps for row in step.rows]
+    drawn: list[Condition] = []
 
     def condition(shape: Any) -> Condition:
         match shape:
@@ -280,7 +281,9 @@ def questions(draw: st.DrawFn, case: DatasetCase) -> Question:
                 return condition(one) | condition(other)
             case ("not", one, _):
                 return ~condition(one)
-        return leaf(draw(st.sampled_from([*schema.names, *case.secondary_indices])), draw(_OPERATORS))
+        if not drawn or draw(st.integers(0, 3)):
+            drawn.append(leaf(draw(st.sampled_from([*schema.names, *case.secondary_indices])), draw(_OPERATORS)))
+        return draw(st.sampled_from(drawn))  # the same part again, perhaps negated in one of both places
 
     def leaf(name: str, op: Any) -> Condition:
         if op == "null":
