@@ -61,7 +61,7 @@ format: $(READY)  ## Format the code and mend what can be mended
 	$(VENV)/bin/ruff check --fix-only
 	$(VENV)/bin/ruff format
 
-bench: $(READY)  ## Measure against the alternatives, side by side
+bench: $(READY) $(INTEROP_READY)  ## Measure against the alternatives, side by side
 	$(PY) -m benchmarks $(ARGS)
 
 lock: $(READY)  ## Write the lock files anew from what they lock (docs/decisions/0001-lock-file.md)

@@ -47,7 +47,9 @@ class Size:
 
 SIZES = {
     "tiny": Size(50_000, 16, 20_000, values=2_000, files=20, partition=100_000, shuffled=200_000, rounds=2),
-    "small": Size(1_000_000, 128, 500_000, values=100_000, files=200, partition=2_000_000, shuffled=2_000_000, rounds=5),
+    "small": Size(
+        1_000_000, 128, 500_000, values=100_000, files=200, partition=2_000_000, shuffled=2_000_000, rounds=5
+    ),
     "medium": Size(
         5_000_000, 128, 2_500_000, values=500_000, files=500, partition=10_000_000, shuffled=10_000_000, rounds=5
     ),

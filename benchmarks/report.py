@@ -13,10 +13,11 @@ from statistics import median
 
 from rich.table import Table
 
+from benchmarks.figures import Figures
 from benchmarks.timing import Measurement, Timed
 
 HEADINGS = ("case", "contender", "seconds", "from, to", "÷ Kubothek", "goal", "")
-PACKAGES = ("pyspark", "pyarrow", "polars", "duckdb")
+PACKAGES = ("pyspark", "pyarrow", "polars", "duckdb", "deltalake", "pyiceberg")
 
 
 def table_of(work: str, measurements: Sequence[Measurement]) -> Table:
@@ -48,11 +49,26 @@ def _notes(measurement: Measurement) -> Iterator[str]:
 def _figures(timed: Timed, *, yardstick: bool) -> tuple[str, ...]:
     if timed.failure:
         return ("failed", "", "", "", "")
-    seconds = (f"{median(timed.seconds):.2f}", f"{min(timed.seconds):.2f}, {max(timed.seconds):.2f}")
+    seconds = (_short(median(timed.seconds)), f"{_short(min(timed.seconds))}, {_short(max(timed.seconds))}")
     if yardstick or timed.ratio is None:
         return (*seconds, "1", "", "")
     goal = "" if timed.goal is None else f"≥ {timed.goal:.2f}"
     return (*seconds, f"{timed.ratio:.2f}", goal, {True: "reached", False: "missed", None: ""}[timed.reached])
+
+
+def _short(seconds: float) -> str:
+    """Return seconds, of which short ones are told more finely."""
+    return f"{seconds:.2f}" if seconds >= 1 else f"{seconds:.4f}"
+
+
+def figures_table(figures: Figures) -> Table:
+    """Return figures as a table for the terminal."""
+    table = Table(title=figures.work, caption=figures.note, title_justify="left", caption_justify="left")
+    for heading in figures.headings:
+        table.add_column(heading, justify="right")
+    for line in figures.lines:
+        table.add_row(*line)
+    return table
 
 
 def environment() -> dict[str, str]:
@@ -65,14 +81,16 @@ def environment() -> dict[str, str]:
     }
 
 
-def markdown(size: str, facts: Mapping[str, str], measurements: Sequence[Measurement]) -> str:
+def markdown(
+    size: str, facts: Mapping[str, str], measurements: Sequence[Measurement], figures: Sequence[Figures] = ()
+) -> str:
     """Return the report as Markdown, one table per work."""
     lines = [
         f"# Benchmarks, size {size}",
         "",
-        "Contenders run in turn in one process; every result was compared before its time counted. Seconds are",
-        "medians; `÷ Kubothek` says how many times Kubothek's time a contender needs: the median over the rounds",
-        "of the ratio within one.",
+        "Contenders run in turn in one process, Plateau in its own; every result was compared before its time",
+        "counted. Seconds are medians; `÷ Kubothek` says how many times Kubothek's time a contender needs: the",
+        "median over the rounds of the ratio within one.",
         "",
         *(f"* {name}: {value}" for name, value in facts.items()),
     ]
@@ -81,6 +99,9 @@ def markdown(size: str, facts: Mapping[str, str], measurements: Sequence[Measure
         lines += ["", f"## {work.capitalize()}", "", _row(HEADINGS), _row(["---"] * 2 + ["---:"] * 4 + ["---"])]
         lines += [_row(cells) for one in own for cells in _lines(one)]
         lines += [f"\n{note}" for one in own for note in _notes(one)]
+    for one in figures:
+        lines += ["", f"## {one.work.capitalize()}", "", _row(one.headings), _row(["---:"] * len(one.headings))]
+        lines += [*map(_row, one.lines), "", one.note]
     return "\n".join(lines) + "\n"
 
 
@@ -88,11 +109,19 @@ def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
 
 
-def save(folder: Path, size: str, facts: Mapping[str, str], measurements: Sequence[Measurement]) -> tuple[Path, Path]:
-    """Write the report as ``<size>.md`` and ``<size>.json`` and return where."""
+def save(
+    folder: Path,
+    name: str,
+    size: str,
+    facts: Mapping[str, str],
+    measurements: Sequence[Measurement],
+    figures: Sequence[Figures] = (),
+) -> tuple[Path, Path]:
+    """Write the report as ``<name>.md`` and ``<name>.json`` and return where."""
     folder.mkdir(parents=True, exist_ok=True)
-    text, data = folder / f"{size}.md", folder / f"{size}.json"
-    text.write_text(markdown(size, facts, measurements), encoding="utf-8")
+    text, data = folder / f"{name}.md", folder / f"{name}.json"
+    text.write_text(markdown(size, facts, measurements, figures), encoding="utf-8")
     found = {"size": size, "facts": dict(facts), "measurements": [asdict(one) for one in measurements]}
+    found["figures"] = [asdict(one) for one in figures]
     data.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return text, data

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from benchmarks.data import Data, Size
 from benchmarks.figures import Figures
 from benchmarks.timing import Case
-from benchmarks.works import cube, local, lookup, memory, scan, shuffle, write
+from benchmarks.works import cube, local, lookup, memory, scan, write
 
 ON_SPARK: Mapping[str, Callable[[SparkSession, Data], Iterator[Case]]] = {
     "cube": cube.cases,
@@ -26,4 +26,4 @@ ON_SPARK: Mapping[str, Callable[[SparkSession, Data], Iterator[Case]]] = {
 IN_PROCESS: Mapping[str, Callable[[Path, Size], Iterator[Case]]] = {"lookup": lookup.cases}
 """Of the directory of a size, where they keep their data, and the size."""
 
-ALONE: Mapping[str, Callable[[Path, Size], Figures]] = {"memory": memory.figures, "shuffle": shuffle.figures}
+ALONE: Mapping[str, Callable[[Path, Size], Figures]] = {"memory": memory.memory, "shuffle": memory.shuffle}

@@ -75,7 +75,9 @@ def cold(folder: Path, asked: Plateau, name: str, column: str, values: Sequence[
         (
             Contender("Kubothek", lambda: in_kubothek(open_kubothek(folder), *question)),
             plateau(folder, asked, *question, opened=False),
-            Contender("delta-rs, PyArrow", lambda: in_arrow(open_delta(folder).to_pyarrow_dataset(), *question), goal=1),
+            Contender(
+                "delta-rs, PyArrow", lambda: in_arrow(open_delta(folder).to_pyarrow_dataset(), *question), goal=1
+            ),
             Contender("delta-rs, DataFusion", lambda: in_sql(open_delta(folder), *question), plain, goal=1),
             Contender("PyIceberg", lambda: in_iceberg(open_iceberg(folder), *question), goal=1),
         ),

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
-from benchmarks.report import markdown, table_of
+from benchmarks.figures import Figures
+from benchmarks.report import figures_table, markdown, table_of
 from benchmarks.timing import Case, Contender, assert_same_rows, measure
 from rich.console import Console
 
@@ -38,6 +39,14 @@ def test_ratios() -> None:
     assert (ours.seconds, theirs.seconds) == ((2, 2, 2), (7, 7, 7))
     assert (ours.ratio, ours.reached) == (1, None)
     assert (theirs.ratio, theirs.reached) == (3.5, True)
+
+
+def test_own_clock() -> None:
+    """A contender in another process says itself how long it took."""
+    clock = Clock()
+    there = Contender("theirs", clock.takes(5), seconds=lambda rows: float(rows.num_rows))
+    measurement = measure(Case("scan", "all", (Contender("ours", clock.takes(1)), there)), 2, clock)
+    assert measurement.timed[1].seconds == (2.0, 2.0)
 
 
 def test_contenders_take_turns() -> None:
@@ -89,3 +98,12 @@ def test_report() -> None:
     console.print(table_of("scan", [measurement]))
     for text in (console.export_text(), markdown("tiny", {"cores": "2"}, [measurement])):
         assert all(word in text for word in ("theirs", "7.00", "3.50", "≥ 4.00", "missed"))
+
+
+def test_figures() -> None:
+    """Figures of Kubothek alone come after the races."""
+    found = Figures("memory", ("peak in MiB", "20 rows"), (("read", "7"),), "Goal: at most 8.")
+    console = Console(record=True, width=100)
+    console.print(figures_table(found))
+    for text in (console.export_text(), markdown("tiny", {}, [], [found])):
+        assert all(word in text for word in ("peak in MiB", "read", "7", "Goal: at most 8."))

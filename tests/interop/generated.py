@@ -86,6 +86,8 @@ def _python_type(kind: Kind) -> type | None:
         return date
     if pa.types.is_string(kind.record):
         return str
+    if pa.types.is_binary(kind.record):
+        return bytes
     return int if pa.types.is_integer(kind.record) else None
 
 
@@ -97,8 +99,8 @@ def _in_years_of_nanoseconds(day: date) -> bool:
     return _FIRST.year <= day.year < _LAST.year
 
 
-def _without_nul(text: str) -> bool:
-    return "\0" not in text
+def _without_nul(value: str | bytes) -> bool:
+    return ("\0" if isinstance(value, str) else b"\0") not in value
 
 
 def _exact(number: int) -> bool:
@@ -120,19 +122,20 @@ def _in_struct(value: Any) -> dict[str, Any]:
 def cases_updated_by(other: Other) -> st.SearchStrategy[DatasetCase]:
     """Return a strategy for datasets that another software can update.
 
-    Both guess the type of a list, a struct and a decimal from the values of a frame, so these are left out; and they
-    make timestamps of the times in an index, which fails.
+    Both guess the type of a list, a struct and a decimal from the values of a frame, so these are left out. Of an index
+    they make anew what it had: times become timestamps, which fails, dates must lie in the years of nanoseconds, and a
+    NUL at the end gets lost.
     """
     kinds = [kind for kind in FLAT.values() if not (pa.types.is_decimal(kind.record) or other.loses_type(kind.record))]
-    flat = [_in_nanosecond_years(narrowed(kind)) for kind in kinds]
+    flat = [_updated(narrowed(kind)) for kind in kinds]
     cases = dataset_cases(kinds=st.sampled_from(flat), keys=_keys(flat), names=_NAMES, max_steps=2)
     return cases.map(lambda case: _without_indices(case, [pa.types.is_time, other.loses_index]))
 
 
-def _in_nanosecond_years(kind: Kind) -> Kind:
-    if not pa.types.is_date(kind.record):
-        return kind
-    return replace(kind, values=kind.values.filter(_in_years_of_nanoseconds))
+def _updated(kind: Kind) -> Kind:
+    tests = {date: _in_years_of_nanoseconds, str: _without_nul, bytes: _without_nul}
+    test = tests.get(_python_type(kind))
+    return kind if test is None else replace(kind, values=kind.values.filter(test))
 
 
 def _without_indices(case: DatasetCase, tests: Sequence[Callable[[pa.DataType], bool]]) -> DatasetCase:

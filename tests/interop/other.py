@@ -12,7 +12,7 @@ import pickle
 import subprocess
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kubothek import Dataset
+from kubothek.testing.datasets import DatasetCase
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = Path(__file__).with_name("with_other.py")
@@ -171,3 +172,25 @@ def postings_found(found: Found, dataset: Dataset, column: str) -> set[tuple[Any
     postings = found.postings[column]
     values = postings["value"].cast(dataset.schema.field(column).type).to_pylist()
     return set(zip(values, postings["label"].to_pylist(), strict=True))
+
+
+def complaints(found: Found, dataset: Dataset, case: DatasetCase, rows: Any, store: Path) -> list[str]:
+    """Return what of a dataset another software did not find as it is."""
+    return [f"{dataset.uuid}: {one}\n{dataset.schema}" for one in _complaints(found, dataset, case, rows, store)]
+
+
+def _complaints(found: Found, dataset: Dataset, case: DatasetCase, rows: Any, store: Path) -> Iterator[str]:
+    if found.error:
+        yield found.error
+        return
+    if not same_rows(found.rows, dataset, rows):
+        yield f"other rows: {found.rows.to_pylist()}, not {rows}"
+    if found.facts["labels"] != sorted(dataset.partitions):
+        yield f"other labels: {found.facts['labels']}"
+    if found.facts["indices"] != sorted((*case.partition_on, *case.secondary_indices)):
+        yield f"other indices: {found.facts['indices']}"
+        return
+    for column in case.secondary_indices:
+        there, here = postings_found(found, dataset, column), postings_of_files(dataset, column, store)
+        if there != here:
+            yield f"index {column!r} has {there - here} too much and lacks {here - there}"

@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,15 +14,16 @@ import pyarrow.compute as pc
 import pytest
 from tests.interop.generated import cases_for_others, cases_updated_by, draw_cases, rows_to_add
 from tests.interop.other import (
-    Found,
     Other,
     Step,
     as_pandas_keeps,
+    complaints,
     frame,
     postings_found,
     postings_of_files,
     same_rows,
 )
+from tests.interop.rows import INDEXED, QUESTIONS, SETTINGS, every_type, months, pairs
 
 from kubothek import (
     C,
@@ -46,65 +45,7 @@ from kubothek import (
 )
 from kubothek.errors import NotFoundError
 from kubothek.testing.datasets import DatasetCase, write_case
-
-
-def every_type() -> pa.Table:
-    """Four rows with a column per type that all know, and nulls where pandas keeps the type in spite of them."""
-    instants = [datetime(2020, 1, 1, 1, 2, 3, 4), None, datetime(1999, 12, 31), datetime(2024, 2, 29)]  # noqa: DTZ001
-    return pa.table(
-        {
-            "p": pa.array([1, 1, 2, -3], pa.int16()),
-            "q": ["a", "a b/c%", "ü=1", "東京"],
-            "integer": [1, 2, None, 4],
-            "unsigned": pa.array([1, 2**64 - 1, 0, 7], pa.uint64()),
-            "double": [0.5, None, -1.0, 0.5],
-            "bool": [True, False, None, True],
-            "string": ["ü", None, "", "ü"],
-            "binary": [b"a", None, b"\x00\xff", b""],
-            "date": [date(2020, 1, 1), None, date(1999, 12, 31), date(2020, 1, 1)],
-            "timestamp": pa.array(instants, pa.timestamp("us")),
-            "instant": pa.array(instants, pa.timestamp("us", "UTC")),
-            "time": [time(1, 2, 3, 4), None, time(0), time(4)],
-            "decimal": pa.array([Decimal("1.50"), None, Decimal("-2.25"), Decimal(0)], pa.decimal128(10, 2)),
-            "list": [[1, 2], [], None, [3]],
-            "struct": [{"b": 1, "a": "x"}, None, {"b": None, "a": None}, {"b": 2, "a": ""}],
-            "null": pa.nulls(4),
-        }
-    )
-
-
-INDEXED = ["integer", "unsigned", "double", "bool", "string", "binary", "date", "timestamp", "instant", "decimal"]
-
-QUESTIONS: dict[str, Any] = {
-    "partition": [[("p", "==", 1)]],
-    "text": [[("q", "==", "a b/c%")]],
-    "index": [[("integer", "==", 4)]],
-    "text index": [[("string", "==", "ü")]],
-    "day": [[("date", ">=", date(2020, 1, 1))]],
-    "or": [[("p", ">", 1)], [("double", "<", 0.6)]],
-}
-
-
-def months(*numbers: int, add: float = 0.0) -> pa.Table:
-    """Two rows for each of these partitions."""
-    p = [number for number in numbers for _ in range(2)]
-    return pa.table(
-        {
-            "p": p,
-            "i1": [number % 2 if i % 2 else 100 + number for i, number in enumerate(p)],
-            "s": [f"ü{i % 2}" for i in range(len(p))],
-            "v1": pa.array([None if i % 2 else number + add for i, number in enumerate(p)], pa.float64()),
-            "t": pa.array([datetime(2024, number, 1) for number in p], pa.timestamp("us")),  # noqa: DTZ001
-        }
-    )
-
-
-SETTINGS: Mapping[str, Any] = {"partition_on": ["p"], "secondary_indices": ["i1"]}
-
-
-def pairs(values: list[Any], labels: list[str]) -> set[tuple[Any, str]]:
-    """Combine values and labels, without nulls and without the names of files."""
-    return {(v, label.rpartition("/")[0]) for v, label in zip(values, labels, strict=True) if v is not None}
+from kubothek.testing.reference_rows import ReferenceRows
 
 
 def reads(number: int) -> list[Step]:
@@ -112,25 +53,24 @@ def reads(number: int) -> list[Step]:
     return [{"do": "read", "uuid": f"d{n}"} for n in range(number)]
 
 
-def complaints(found: Found, dataset: Dataset, case: DatasetCase, rows: Any, store: Path) -> list[str]:
-    """Return what of a dataset another software did not find as it is."""
-    return [f"{dataset.uuid}: {one}\n{dataset.schema}" for one in _complaints(found, dataset, case, rows, store)]
+def update_step(case: DatasetCase, dataset: Dataset, rows: ReferenceRows, store: Path) -> Step:
+    """Return a step that updates a dataset, and update the plain rows likewise."""
+    added, scope = rows_to_add(case, dataset.schema)
+    rows.update(added.to_pylist(), scope)
+    frames = [frame(store, as_pandas_keeps(added))] if added.num_rows else []
+    settings = {"delete_scope": scope, "partition_on": case.partition_on, "frames": frames}
+    return {"do": "update", "uuid": dataset.uuid, **settings}
 
 
-def _complaints(found: Found, dataset: Dataset, case: DatasetCase, rows: Any, store: Path) -> Iterator[str]:
-    if found.error:
-        yield found.error
-        return
-    if not same_rows(found.rows, dataset, rows):
-        yield f"other rows: {found.rows.to_pylist()}, not {rows}"
-    if found.facts["labels"] != sorted(dataset.partitions):
-        yield f"other labels: {found.facts['labels']}"
-    if found.facts["indices"] != sorted((*case.partition_on, *case.secondary_indices)):
-        yield f"other indices: {found.facts['indices']}"
-        return
-    for column in case.secondary_indices:
-        if postings_found(found, dataset, column) != postings_of_files(dataset, column, store):
-            yield f"index {column!r} has {found.postings[column].to_pylist()}"
+def go_on(case: DatasetCase, uuid: str, rows: ReferenceRows, store: Path) -> Dataset:
+    """Check a dataset after an update of another software, and add its first rows once more, to the plain rows too."""
+    dataset = open_dataset(uuid, store)
+    found = dataset.scan().to_arrow()
+    assert same_rows(found, dataset, rows.rows), f"{case}\nhas {found.to_pylist()}\nnot {rows.rows}"
+    # An update of theirs leaves a JSON header beside the other one, which verify tells.
+    assert case.header_format != "json" or verify_dataset(uuid, store) == [], case
+    rows.update(case.steps[0].rows)
+    return update_dataset(case.steps[0].frames, uuid, store)
 
 
 class Interoperates:
@@ -190,27 +130,19 @@ class Interoperates:
         """It adds rows and deletes partitions; we read that and add again; it collects garbage and reads that."""
         cases = draw_cases(40, cases_updated_by(self.other))
         expected = [case.reference() for case in cases]
-        updates = []
-        for n, (case, rows) in enumerate(zip(cases, expected, strict=True)):
-            dataset = write_case(case, f"d{n}", tmp_path)
-            added, scope = rows_to_add(case, dataset.schema)
-            rows.update(added.to_pylist(), scope)
-            updates.append({"do": "update", "uuid": f"d{n}", "delete_scope": scope, "partition_on": case.partition_on})
-            updates[-1]["frames"] = [frame(tmp_path, as_pandas_keeps(added))] if added.num_rows else []
-        updates = [step for step in updates if step["frames"] or step["delete_scope"]]
-        assert len(updates) > 30
-        self.other.does(tmp_path, *updates)
-        datasets = []
-        for n, (case, rows) in enumerate(zip(cases, expected, strict=True)):
-            dataset = open_dataset(f"d{n}", tmp_path)
-            assert same_rows(dataset.scan().to_arrow(), dataset, rows.rows), case
-            # An update of theirs leaves a JSON header beside the other one, which verify tells.
-            assert case.header_format != "json" or verify_dataset(f"d{n}", tmp_path) == [], case
-            datasets.append(update_dataset(case.steps[0].frames, f"d{n}", tmp_path))
-            rows.update(case.steps[0].rows)
-        collect = [{"do": "collect", "uuid": f"d{n}"} for n in range(40)]
-        wrong = []
+        updates = [
+            update_step(case, write_case(case, f"d{n}", tmp_path), rows, tmp_path)
+            for n, (case, rows) in enumerate(zip(cases, expected, strict=True))
+        ]
+        worth = [step for step in updates if step["frames"] or step["delete_scope"]]
+        assert len(worth) > 30
+        self.other.does(tmp_path, *worth)
+        datasets = [
+            go_on(case, f"d{n}", rows, tmp_path) for n, (case, rows) in enumerate(zip(cases, expected, strict=True))
+        ]
+        collect = [{"do": "collect", "uuid": dataset.uuid} for dataset in datasets]
         found = self.other.tries(tmp_path, *collect, *reads(40))[40:]
+        wrong = []
         for one, dataset, case, rows in zip(found, datasets, cases, expected, strict=True):
             wrong += complaints(one, dataset, case, rows.rows, tmp_path)
         assert not wrong, "\n".join(wrong)

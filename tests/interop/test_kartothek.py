@@ -16,7 +16,8 @@ from typing import Any
 import pyarrow as pa
 import zstandard
 from tests.interop.other import KARTOTHEK, Step, frame, same_rows
-from tests.interop.shared import SETTINGS, Interoperates, every_type, months
+from tests.interop.rows import SETTINGS, every_type, months
+from tests.interop.shared import Interoperates
 
 from kubothek import (
     Cube,

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from tests.interop.other import PLATEAU, frame
-from tests.interop.shared import Interoperates, months
+from tests.interop.rows import months
+from tests.interop.shared import Interoperates
 
 from kubothek import write_dataset
 

@@ -5,14 +5,20 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.spark.answers import is_native, rows, setting, spark_rows, spark_types, values
 
 from kubothek import C, Dataset, write_dataset
 from kubothek.errors import InvalidInputError, SchemaError
+from kubothek.testing.conditions import matches
+from kubothek.testing.datasets import DatasetCase, dataset_cases, questions, same_rows
+from kubothek.testing.kinds import FLAT, flat_kinds, partition_kinds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -421,3 +427,28 @@ def test_nulls_inside_of_nested_columns_survive(spark: SparkSession, tmp_path: P
     assert dict(rows(ds.scan(["x", "v1"]).to_arrow())) == dict(enumerate(expected))
     for where in (None, "x >= 0"):
         assert dict(rows(ds.scan(["x", "v1"], where=where).to_spark(spark).toArrow())) == dict(enumerate(expected))
+
+
+# What Spark holds under the same type; the others are told of in the tables above.
+IN_SPARK = tuple(
+    kind
+    for kind in FLAT.values()
+    if not any(test(kind.record) for test in (pa.types.is_decimal256, pa.types.is_uint64, pa.types.is_time))
+)
+
+
+@settings(max_examples=max(settings.default.max_examples // 6, 1))
+@given(dataset_cases(kinds=flat_kinds(IN_SPARK), keys=partition_kinds(IN_SPARK), max_steps=1), st.data())
+def test_spark_writes_and_reads_any_dataset(spark: SparkSession, case: DatasetCase, data: st.DataObject) -> None:
+    """Whatever the layout, what Spark wrote is what went in, and conditions find the same rows on Spark."""
+    schema = pa.schema([(name, kind.record) for name, kind in case.kinds.items()])
+    given_rows = list(case.steps[0].rows)
+    layout = {**case.steps[0].options, "partition_on": case.partition_on, "secondary_indices": case.secondary_indices}
+    with TemporaryDirectory() as folder, setting(spark, "spark.sql.timestampType", "TIMESTAMP_NTZ"):
+        frame = spark.createDataFrame(pa.Table.from_pylist(given_rows, schema))
+        ds = write_dataset(frame, "d", folder, **layout)
+        assert same_rows(ds.scan().to_arrow(), given_rows, zeros=case.partition_on)
+        question = data.draw(questions(case))
+        found = ds.scan(where=question.asked).to_spark(spark).toArrow()
+        expected = [row for row in given_rows if matches(question.meant, row)]
+        assert same_rows(found.cast(ds.schema), expected, zeros=case.partition_on), question
