@@ -33,6 +33,10 @@ _SAMPLE = 16_384
 """Rows, or the sixteenth part of it where a file has no more, by which it is decided how a column is encoded."""
 
 
+_SMALL = 16_384
+"""Rows up to which a row group is decoded at once: to look first whether it is needed takes longer."""
+
+
 @contextmanager
 def corrupt_file(key: str) -> Iterator[None]:
     """Turn Arrow's errors about a file into :class:`~kubothek.errors.CorruptDatasetError` that names it.
@@ -93,6 +97,8 @@ def read_rows(
         groups = possible_groups(file.metadata, condition, constants) if groups is None else groups
         tested, rest = _stored_columns(file, key, record, columns, condition, constants)
         sizes = np.array([file.metadata.row_group(group).num_rows for group in groups], np.int64)
+        if file.metadata.num_rows <= _SMALL:
+            tested, rest = [*tested, *rest], []
         found = _decode(file, groups, record, tested)
         mask = row_mask(condition, found, constants, int(sizes.sum()))
         if mask is not None and (sizes > 0).all() and len(sizes) > 1:
@@ -195,6 +201,8 @@ def possible_groups(
 ) -> Sequence[int]:
     """Return the row groups that are left when statistics have proved for others that no row matches."""
     groups = range(metadata.num_row_groups)
+    if len(groups) == 1 and metadata.num_rows <= _SMALL:
+        return groups
     tested = condition.columns - constants.keys()
     statistics = group_statistics(metadata, tested) if tested else {}
     if not statistics:
