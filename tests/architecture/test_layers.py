@@ -20,6 +20,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,7 @@ def layer(module: str) -> str | None:
     return rest[0] if rest else "facade"
 
 
+@cache
 def imports(importer: str, source: str) -> list[Import]:
     """List what a module imports, functions and type-checking blocks included."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
-import subprocess
-import sys
 
 import click
 import pytest
@@ -17,8 +15,6 @@ from tests.cli.stored import put_dataset
 from kubothek.cli import main
 from kubothek.cli.commands import Commands, LazyCommand
 from kubothek.errors import NotFoundError
-
-START = "from kubothek.cli import main; main(prog_name='kubothek')"
 
 
 def run(*arguments: str, **options) -> Result:
@@ -45,14 +41,6 @@ def test_a_command_is_what_the_list_says(command: LazyCommand) -> None:
     """Each name leads to a command of this name, and the line of help is its own."""
     loaded = command.load()
     assert (loaded.name, loaded.get_short_help_str(200)) == (command.name, command.help)
-
-
-def test_help_needs_little() -> None:
-    """Help and completion import neither Rich nor anything of a single command."""
-    code = "import sys\ntry: from kubothek.cli import main; main(['-h'])\nfinally: print(*sys.modules, file=sys.stderr)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stderr.split()
-    assert "kubothek.cli.commands" in loaded
-    assert not {"rich", "pyspark", "pandas", "kubothek.cli.demo", "kubothek.cli.dataset"} & set(loaded)
 
 
 def test_version_is_that_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,16 +74,6 @@ def test_an_interrupt_ends_quietly() -> None:
     """Ctrl-C is no error: no message, and the exit code that shells know."""
     result = CliRunner().invoke(failing(KeyboardInterrupt()), ["fail"])
     assert (result.exit_code, result.output) == (130, "\n")
-
-
-def test_a_closed_pipe_ends_quietly(tmp_path) -> None:
-    """Who reads only the first line, as head does, sees no traceback."""
-    url = put_dataset(str(tmp_path), times=1000).url
-    command = [sys.executable, "-c", START, "--store", url, "dataset", "u", "partitions"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout.readline() == " rows    size  partition\n"
-        process.stdout.close()
-        assert process.stderr.read() == ""
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.dataset.stored_files import foreign, new_store, put_file
 
@@ -86,6 +86,7 @@ def test_every_change_counts(change: str) -> None:
     assert hash_of(CHANGES[change])["hash"] != hash_of(ROWS)["hash"]
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(dataset_cases(max_rows=6), st.randoms(use_true_random=False))
 def test_datasets_of_every_type(case: DatasetCase, random: Any) -> None:
     """Datasets of any types and steps hash as their rows written at once, in any order and without layout."""
@@ -97,6 +98,7 @@ def test_datasets_of_every_type(case: DatasetCase, random: Any) -> None:
     assert hash_dataset("d", store).to_pylist() == [summed(rows)]
 
 
+@settings(max_examples=settings.default.max_examples // 2)
 @given(dataset_cases(names=PLAIN_NAMES, max_rows=6), st.data())
 def test_groups_of_every_type(case: DatasetCase, data: st.DataObject) -> None:
     """Groups by any flat columns are those of plain Python, and their hashes add up to that of the whole."""
