@@ -114,8 +114,19 @@ def test_indices_by_column() -> None:
     assert (list(ds.indices), len(ds.indices), list(ds.load_all_indices())) == (["p", "i1"], 2, ["p", "i1"])
     assert ds.indices["i1"].table.column_names == ["i1", "partition"]
     assert "v1" not in ds.indices
-    with pytest.raises(IndexNotFoundError, match="it has i1"):
-        ds.load_index("v1")
+    for find in (ds.load_index, ds.indices.__getitem__):
+        with pytest.raises(IndexNotFoundError, match="it has i1"):
+            find("v1")
+
+
+def test_asking_for_an_index_does_not_load_it() -> None:
+    """Whether a column has an index is in the header."""
+    store = CountingStore(written().store)
+    ds = kb.open_dataset("u", store)
+    store.reset()
+    assert "i1" in ds.indices
+    assert "v1" not in ds.indices
+    assert not store.calls
 
 
 def test_a_dataset_does_not_change() -> None:

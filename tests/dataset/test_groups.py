@@ -184,6 +184,15 @@ def test_groups_are_read_one_by_one() -> None:
     assert len({call.key for call in store.log if "/table/" in call.key}) < 100
 
 
+@pytest.mark.parametrize("by", [None, "p", []], ids=["files", "values", "everything"])
+def test_groups_can_be_closed_early(by: Any) -> None:
+    """A consumer that has enough closes the iterator, which reads nothing more."""
+    groups = shared().scan().groups(by)
+    next(groups)
+    groups.close()
+    assert list(groups) == []
+
+
 def test_only_entries_that_can_match_are_looked_up() -> None:
     """What a condition says about a column to group by restricts what is read of its index."""
     rows = pa.table({"i1": range(200_000), "v1": range(200_000)})
@@ -199,6 +208,7 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "an unknown column": (["p", "z1", "z2"], UnknownColumnError, "'z1', 'z2'"),
     "columns without an index": (["v1", "q"], UnindexedColumnError, r"'v1'.*\(p, q\).*\(i1\)"),
     "a column twice": (["p", "i1", "p"], InvalidInputError, "by names p more than once"),
+    "no names": (3, InvalidInputError, "by must be a column name .* not 3"),
 }
 
 

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 import duckdb
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -66,6 +67,13 @@ def test_columns_come_as_asked(columns: list[str]) -> None:
 def test_one_column_is_a_name() -> None:
     """A single name need not be in a list."""
     assert shared().scan("v1", where="p == 2").to_arrow().to_pydict() == {"v1": [1.5, 2.5]}
+
+
+def test_columns_that_can_be_looked_at_once() -> None:
+    """Names may come from an iterator or from pandas."""
+    names = ["v1", "p"]
+    for columns in (iter(names), pd.Index(names)):
+        assert shared().scan(columns).schema.names == names
 
 
 def test_a_condition_on_columns_that_are_not_asked_for() -> None:
@@ -230,6 +238,9 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "several": ({"where": (C("q") == 1) & (C("z1") == 1) & (C("z2") == 2)}, InvalidInputError, "(?s)q.*z1.*z2"),
     "an unknown categorical": ({"columns": "v1", "categoricals": ["z"]}, UnknownColumnError, "'z'"),
     "an unknown table": ({"table": "z"}, InvalidInputError, "z"),
+    "columns without an order": ({"columns": {"v1", "p"}}, InvalidInputError, "columns must be .* ordered sequence"),
+    "columns that are no names": ({"columns": 3}, InvalidInputError, "columns must be a column name .* not 3"),
+    "categoricals that are no names": ({"categoricals": [3]}, InvalidInputError, "categoricals must hold .* holds 3"),
 }
 
 

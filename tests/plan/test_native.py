@@ -88,3 +88,12 @@ def test_early_conditions_count_too() -> None:
     """A condition on data columns that is to be asked early is a filter all the same."""
     source = ReadInput("u", "u", "table", RECORD, RECORD, (), (), EVERYTHING, EVERYTHING)
     assert not spark_reads_exactly(replace(source, early=C("v1") > 0), pa.table({}), RECORD, "/data")
+
+
+@pytest.mark.parametrize("values", [["a"], [""]], ids=["plain", "empty"])
+def test_partition_columns_that_are_not_wanted(values: list[str]) -> None:
+    """Spark looks at the whole path of a file, also where no column comes from it."""
+    wanted = pa.schema([("v1", pa.float64())])
+    source = ReadInput("u", "u", "table", wanted, wanted, (), (), EVERYTHING, EVERYTHING)
+    files = pa.table({"key": ["u/table/p=/a.parquet"], "partition/p": values})
+    assert spark_reads_exactly(source, files, of_type("p", pa.string()), "/data") == (values == ["a"])

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kubothek.errors import InvalidInputError, PredicateTypeError, UnknownColumnError
+from kubothek.errors import PredicateTypeError, UnknownColumnError
 from kubothek.model.condition import EVERYTHING, C, Comparison, Condition
 from kubothek.model.read_plan import files_schema
 from kubothek.plan.explain import explain_scan
@@ -122,11 +122,10 @@ def test_what_to_ask_of_indices() -> None:
     ("columns", "where", "error", "told"),
     [
         (["z1", "v1", "z2"], EVERYTHING, UnknownColumnError, "'z1', 'z2' in dataset 'u'; it has p, i1, v1"),
-        (["v1", "v1"], EVERYTHING, InvalidInputError, "v1 more than once"),
         (None, C("z") == 1, UnknownColumnError, "z"),
         (None, C("p") == "one", PredicateTypeError, "p"),
     ],
-    ids=["columns", "twice", "condition", "type"],
+    ids=["columns", "condition", "type"],
 )
 def test_questions_that_do_not_fit(columns: Any, where: Any, error: type[Exception], told: str) -> None:
     """Names and types are checked before a file is looked at."""

@@ -238,12 +238,12 @@ def _swap(
                 if found is not None and found.header.format == "json":  # readers would never see ours
                     with suppress(StoreError):
                         store.delete([key])
-                    return _Committed(found) if _contains(found, change) else _Lost(found)
+                    return _Committed(found) if _contains(found, change, current) else _Lost(found)
             keys, partitions = header.partition_keys or (), header.partitions
             ours = Snapshot(store, header, outcome.etag, keys, partitions, candidate.schemas)
             return _Committed(ours) if current is not None else _created(ours, change, surroundings)
         found = _read_back(header.uuid, store, change, surroundings)
-        if found is not None and _contains(found, change):
+        if found is not None and _contains(found, change, current):
             return _Committed(found) if current is not None else _created(found, change, surroundings)
         if isinstance(outcome, LostRace) or _lists_all_since(found, current):
             return _Lost(found)
@@ -290,14 +290,21 @@ def _read_back(uuid: str, store: Store, change: ChangeSet, surroundings: Surroun
     raise _unknown(uuid, change, "the header cannot be read now") from last
 
 
-def _contains(found: Snapshot, change: ChangeSet) -> bool:
-    """Whether a state contains the change: its id is there, or all its partitions, whose names are nobody else's."""
+def _contains(found: Snapshot, change: ChangeSet, current: Snapshot | None) -> bool:
+    """Whether a state contains the change: its id is there or, where ids are not complete, all its partitions.
+
+    Another commit may have brought partitions that were staged by a call of their own, but nothing else of the change.
+    """
     state = found.header.state
     if state is not None and change.write_id in state.recent:
         return True
-    labels = [part.label for part in change.added]
+    labels = pa.array([part.label for part in change.added], pa.string())
+    if not len(labels) or _lists_all_since(found, current):
+        return False
     known = found.partitions["label"].combine_chunks()
-    return bool(labels) and bool(pc.all(pc.is_in(pa.array(labels), value_set=known)).as_py())
+    own = pc.equal(label_prefixes(labels), label_prefixes(pa.array([change.write_id]))[0])
+    adds_only = not (change.delete_scope or change.remove_labels or change.metadata)
+    return bool(pc.all(pc.is_in(labels, value_set=known)).as_py() and (adds_only or pc.all(own).as_py()))
 
 
 def _lists_all_since(found: Snapshot | None, current: Snapshot | None) -> bool:

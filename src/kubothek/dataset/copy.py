@@ -30,13 +30,15 @@ from kubothek.errors import (
 )
 from kubothek.model.staged import ChangeSet
 from kubothek.plan.copy import CopyPlan, missing_files, plan_copy
-from kubothek.plan.garbage import named_keys
+from kubothek.plan.garbage import find_garbage, named_keys
 from kubothek.store.interface import Store
 from kubothek.store.open import StoreLike, open_store
 
 _PIECE = 8 * 2**20
 _PARALLEL = 8
 _KEY_TRIES = 1000
+_SAFE = timedelta(hours=12)
+"""Age from which on a copy does not rely on garbage that it finds: at a day, others may collect it."""
 
 
 def copy_dataset(
@@ -51,7 +53,7 @@ def copy_dataset(
 
     The copy is a dataset of its own: it has the content, labels, indices and metadata of the version that is there
     now, time of creation included, and begins at version 1, or goes on where it replaces another dataset. Indices of
-    old datasets get keys of today. Files that a former copy has left are not copied again.
+    old datasets get keys of today. Files that a former copy has left today are not copied again.
 
     Parameters
     ----------
@@ -106,14 +108,16 @@ def copy_dataset(
     there = list_objects(name, target)
     # A deletion that is going on, or was cut short, may still delete what had these names.
     deleting = any(map(is_deletion_key, there.filter(pc.equal(there["kind"], "passing"))["key"].to_pylist()))
+    now = WORLD.clock()
     plan = plan_copy(
         source.base,
         name,
         source_objects=list_objects(uuid, origin),
         target_objects=there,
-        index_keys=_index_keys(source, name, set(there["key"].to_pylist()), WORLD.clock()),
+        index_keys=_index_keys(source, name, set(there["key"].to_pylist()), now),
         new_name=lambda: uuids.uuid4().hex,
         keep_names=not deleting,
+        doomed=find_garbage(there, [] if base is None else [base.header], now - _SAFE),
     )
     return Dataset(_carry_out(plan, source, base, target, there))
 

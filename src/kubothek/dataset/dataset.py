@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 from kubothek.dataset.lookup import load_postings
 from kubothek.dataset.scan import Scan, open_scan
 from kubothek.dataset.snapshot import Snapshot, load_snapshot
-from kubothek.errors import IndexNotFoundError
 from kubothek.model.header import FILE_PREFIX
 from kubothek.model.read_plan import PARTITION_PREFIX
 from kubothek.model.schema import joint_schema
@@ -266,10 +265,10 @@ class _Indices(Mapping[str, Index]):
         self._dataset = dataset
 
     def __getitem__(self, column: str) -> Index:
-        try:
-            return self._dataset.load_index(column)
-        except IndexNotFoundError as error:
-            raise KeyError(column) from error
+        return self._dataset.load_index(column)
+
+    def __contains__(self, column: object) -> bool:
+        return column in tuple(self)
 
     def __iter__(self) -> Iterator[str]:
         return iter((*self._dataset.partition_keys, *self._dataset.index_columns))

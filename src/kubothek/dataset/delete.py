@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kubothek.codec.deletion import decode_deletion, encode_deletion
-from kubothek.codec.keys import deletion_key, is_deletion_key, schema_key
+from kubothek.codec.keys import deletion_key, is_deletion_key, private_root, schema_key
 from kubothek.codec.object_kinds import object_kinds
 from kubothek.dataset.objects import find_headers, list_objects, objects_table
 from kubothek.dataset.schema_copies import put_schema_copies
@@ -62,7 +62,7 @@ def delete_dataset(uuid: str, store: StoreLike) -> None:
     """
     opened = open_store(store)
     headers = find_headers(uuid, opened)
-    notes = [info.key for info in opened.list(f"_kubothek/{uuid}/") if is_deletion_key(info.key)]
+    notes = [info.key for info in opened.list(private_root(uuid)) if is_deletion_key(info.key)]
     if headers:
         notes = list(dict.fromkeys([*notes, _note(uuid, opened, headers)]))
         for key in reversed(list(headers)):  # the one that counts last, so that the other never comes into view
@@ -112,7 +112,7 @@ def _delete_named(uuid: str, store: Store, keys: Iterable[str]) -> None:
 
 def _delete_private(uuid: str, store: Store, notes: Iterable[str]) -> None:
     """Delete our own objects of the deleted incarnations; the notes, without which nobody would finish this, last."""
-    objects = objects_table(store.list(f"_kubothek/{uuid}/"), uuid)
+    objects = objects_table(store.list(private_root(uuid)), uuid)
     live = {header.state.incarnation for header in find_headers(uuid, store).values() if header and header.state}
     deleted = {note.split("/")[2] for note in notes} - live
     found = pc.is_in(objects["name"], value_set=pa.array(sorted(deleted), pa.string()))

@@ -8,7 +8,7 @@ from itertools import chain
 import pyarrow as pa
 
 from kubothek.codec.header import decode_header
-from kubothek.codec.keys import check_uuid, header_keys
+from kubothek.codec.keys import check_uuid, header_keys, private_root
 from kubothek.codec.object_kinds import object_kinds
 from kubothek.errors import CorruptDatasetError
 from kubothek.model.header import Header
@@ -47,7 +47,7 @@ def list_objects(uuid: str, store: Store) -> pa.Table:
     deeper belongs to others.
     """
     beside = store.list_level(f"{uuid}.")[0]
-    return objects_table(chain(store.list(f"{uuid}/"), beside, store.list(f"_kubothek/{uuid}/")), uuid)
+    return objects_table(chain(store.list(f"{uuid}/"), beside, store.list(private_root(uuid))), uuid)
 
 
 def objects_table(infos: Iterable[ObjectInfo], uuid: str) -> pa.Table:

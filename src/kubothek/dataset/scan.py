@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from kubothek.dataset.snapshot import Snapshot
 from kubothek.engine import local
 from kubothek.engine import spark as on_spark
 from kubothek.engine.lazy import LazyRows
+from kubothek.model.names import column_names
 from kubothek.model.read_plan import PARTITION_PREFIX, ReadPlan
 from kubothek.model.where import parse_where
 from kubothek.plan.attached import attach_column
@@ -34,7 +36,7 @@ class Scan(LazyRows):
         self._question = question
         self._scan = scan
 
-    def groups(self, by: str | Sequence[str] | None = None) -> Iterator[tuple[Any, pa.Table]]:
+    def groups(self, by: str | Sequence[str] | None = None) -> Generator[tuple[Any, pa.Table], None, None]:
         """Yield the rows in groups, one after the other as they are read, so that memory stays bounded.
 
         A file that holds several values of an indexed column is read for each of them. Rows with a null or NaN in an
@@ -55,6 +57,8 @@ class Scan(LazyRows):
         table
             The rows, with the columns of the scan, whether those of ``by`` are among them or not.
 
+        A consumer that closes the generator, or drops it, leaves no thread and no open file.
+
         Raises
         ------
         UnknownColumnError, UnindexedColumnError, InvalidInputError
@@ -70,13 +74,13 @@ class Scan(LazyRows):
         [(('A',), [-1.0, 3.0]), (('B',), [0.5])]
         """
         if by is None:
-            return zip(self._plan.files[0].column("label").to_pylist(), self._read(self._plan), strict=True)
-        names = (by,) if isinstance(by, str) else tuple(by)
+            return self._read(self._plan.files[0].column("label").to_pylist(), self._plan)
+        names = column_names(by, "by")
         if not names:
             return self._whole()
         plan = self._grouped(names)
         keys = [plan.units.column(PARTITION_PREFIX + name) for name in names]
-        return zip(_rows_of(keys), self._read(plan), strict=True)
+        return self._read(_rows_of(keys), plan)
 
     def _grouped(self, by: Sequence[str]) -> ReadPlan:
         """Plan the groups: look up in the indices which files hold which values."""
@@ -89,11 +93,13 @@ class Scan(LazyRows):
         postings = dict(zip(grouping.needed, loaded, strict=True))
         return plan_groups(question, grouping, self._plan, files, postings)
 
-    def _whole(self) -> Iterator[tuple[Any, pa.Table]]:
+    def _whole(self) -> Generator[tuple[Any, pa.Table], None, None]:
         yield (), self.to_arrow()
 
-    def _read(self, plan: ReadPlan) -> Iterator[pa.Table]:
-        return local.read_units(self._store, plan)
+    def _read(self, keys: Iterable[Any], plan: ReadPlan) -> Generator[tuple[Any, pa.Table], None, None]:
+        """Yield each unit of a plan with its key; a consumer may close the iterator early."""
+        with closing(local.read_units(self._store, plan)) as tables:
+            yield from zip(keys, tables, strict=True)
 
     def to_spark(self, spark: SparkSession) -> DataFrame:
         """Return the rows as a lazy Spark DataFrame.
@@ -130,8 +136,8 @@ def open_scan(
 ) -> Scan:
     """Plan a scan; see :meth:`kubothek.Dataset.scan`."""
     condition = parse_where(where)
-    wanted = (columns,) if isinstance(columns, str) else columns
-    dictionaries = (categoricals,) if isinstance(categoricals, str) else tuple(categoricals)
+    wanted = None if columns is None else column_names(columns, "columns")
+    dictionaries = column_names(categoricals, "categoricals")
     subject, files = _subject(snapshot, snapshot.table_name(table))
     subject, files = _attach(snapshot, subject, files, [*(wanted or ()), *sorted(condition.columns), *dictionaries])
     question = ask_scan(subject, wanted, condition, dictionaries)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from functools import partial
 from typing import TypeVar
@@ -21,7 +21,9 @@ Out = TypeVar("Out")
 ROWS_PER_BATCH = 262_144
 
 
-def map_in_threads(task: Callable[[In], Out], inputs: Iterable[In], threads: int | None = None) -> Iterator[Out]:
+def map_in_threads(
+    task: Callable[[In], Out], inputs: Iterable[In], threads: int | None = None
+) -> Generator[Out, None, None]:
     """Apply a task to each input, several at a time, and yield the results in order.
 
     At most twice as many results as threads are ahead of the consumer, so that memory stays bounded.
@@ -33,7 +35,7 @@ def _made(task: Callable[[In], Out], one: In) -> Made[Out]:
     return Made((task(one),))
 
 
-def read_units(store: Store, plan: ReadPlan) -> Iterator[pa.Table]:
+def read_units(store: Store, plan: ReadPlan) -> Generator[pa.Table, None, None]:
     """Yield the rows of each unit of a plan, in order, with the promised schema."""
     reader = UnitReader(store, plan)
     return map_in_threads(reader.read, range(plan.units.num_rows))

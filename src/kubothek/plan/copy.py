@@ -1,8 +1,8 @@
 """What the copy of a dataset consists of: which file goes where, which are there already, and what its header says.
 
 Names are kept but for the dataset's own, so that a copy that is made again finds the files of the last one. A file is
-taken for the same only if its name is a UUID and its size is equal; where a name is taken by something else, the copy
-gets a new one, since nothing that is there is ever replaced.
+taken for the same only if its name is a UUID and its size is equal, and if nobody may be about to delete it as garbage;
+where a name is taken by something else, the copy gets a new one, since nothing that is there is ever replaced.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from kubothek.errors import CorruptDatasetError
 from kubothek.model.header import FILE_PREFIX, CommitState, Header, partitions_schema
+from kubothek.plan.apply import NO_LABELS
 from kubothek.plan.dataset_layout import Base
 
 FILES = pa.schema([("source", pa.string()), ("target", pa.string()), ("size", pa.int64()), ("there", pa.bool_())])
@@ -40,6 +41,7 @@ def plan_copy(
     index_keys: Mapping[str, str],
     new_name: Callable[[], str],
     keep_names: bool = True,
+    doomed: pa.Array = NO_LABELS,
 ) -> CopyPlan:
     """Plan a copy.
 
@@ -57,6 +59,8 @@ def plan_copy(
         Gives a name that no file has, without suffix.
     keep_names
         Whether files keep their names where these are free; ``False`` gives all of them new ones.
+    doomed
+        Keys under the new name that may be deleted before the copy is committed: garbage that is old enough.
 
     Raises
     ------
@@ -69,7 +73,7 @@ def plan_copy(
     targets = {}
     for table, keys in data.items():
         renamed = pc.binary_join_element_wise(uuid, pc.utf8_slice_codeunits(keys, len(header.uuid)), "")
-        taken = _is_taken(renamed, keys, source_objects, target_objects) if keep_names else pc.is_valid(keys)
+        taken = _is_taken(renamed, keys, source_objects, target_objects, doomed) if keep_names else pc.is_valid(keys)
         targets[table] = _named_anew(renamed, taken, new_name)
     indices = pa.array(list(header.indices.values()), pa.string())
     new_indices = pa.array([index_keys[column] for column in header.indices], pa.string())
@@ -114,11 +118,13 @@ def _content_state(source: Base) -> CommitState:
     )
 
 
-def _is_taken(targets: pa.Array, keys: pa.Array, source: pa.Table, target: pa.Table) -> pa.Array:
-    """Return where something else than the file has its name already."""
+def _is_taken(targets: pa.Array, keys: pa.Array, source: pa.Table, target: pa.Table, doomed: pa.Array) -> pa.Array:
+    """Return where something else than the file has its name already, or what may go before the copy is committed."""
     random = source["random"].combine_chunks().take(pc.index_in(keys, value_set=source["key"].combine_chunks()))
     there = _sizes(target, targets)
-    same = pc.and_(pc.equal(there, _sizes(source, keys)), random)
+    same = pc.and_(
+        pc.and_(pc.equal(there, _sizes(source, keys)), random), pc.invert(pc.is_in(targets, value_set=doomed))
+    )
     return pc.and_(pc.is_valid(there), pc.invert(pc.fill_null(same, False)))
 
 

@@ -30,7 +30,7 @@ from kubothek.plan.index_merge import listed_files
 from kubothek.plan.keys import Numbers, first_rows, matching_pairs, row_ids, sorted_distinct
 from kubothek.plan.match import match_column
 from kubothek.plan.possible import Possible, as_mask, possible
-from kubothek.plan.scan import ScanQuestion, ScanSubject, check_names, check_once, numbered_files
+from kubothek.plan.scan import ScanQuestion, ScanSubject, check_names, numbered_files
 
 _FILE = "file"
 """Column of a spread table with the row number of the file; all other columns carry :data:`PARTITION_PREFIX`."""
@@ -45,7 +45,7 @@ class Grouping:
 
 
 def ask_groups(question: ScanQuestion, by: Sequence[str]) -> Grouping:
-    """Check by what rows are to be grouped.
+    """Check by what distinct columns rows are to be grouped.
 
     Raises
     ------
@@ -53,12 +53,9 @@ def ask_groups(question: ScanQuestion, by: Sequence[str]) -> Grouping:
         A column does not exist.
     UnindexedColumnError
         A column is neither a partition column nor indexed, so that its values are not known; all are named.
-    InvalidInputError
-        A column is named twice.
     """
     subject = question.subject
     check_names(subject, by)
-    check_once(by, "by")
     unindexed = [name for name in by if name not in subject.constant and name not in subject.index_columns]
     if unindexed:
         raise UnindexedColumnError(

@@ -19,7 +19,11 @@ _SPARKS_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def spark_reads_exactly(source: ReadInput, files: pa.Table, record: pa.Schema, root: str) -> bool:
-    """Tell whether Spark can read these files itself; ``record`` is the whole schema of the dataset."""
+    """Tell whether Spark can read these files itself; ``record`` is the whole schema of the dataset.
+
+    Spark looks at every part of a path, so partition columns count whether they are wanted or not.
+    """
+    in_paths = [name.removeprefix(PARTITION_PREFIX) for name in files.column_names if name.startswith(PARTITION_PREFIX)]
     lowered = [name.lower() for name in record.names]
     data = [field for field in source.schema if field.name not in source.partition_keys]
     return bool(
@@ -28,8 +32,8 @@ def spark_reads_exactly(source: ReadInput, files: pa.Table, record: pa.Schema, r
         and data  # without a data column Spark would count rows of partition columns only
         and all(_is_exact(field.type) for field in data)
         and not pc.match_substring_regex(pa.array([root]), _GLOB)[0].as_py()
-        and all(_PLAIN_NAME.fullmatch(name) for name in source.partition_keys)  # Spark decodes names byte by byte
-        and all(_is_plain(files.column(PARTITION_PREFIX + name)) for name in source.partition_keys)
+        and all(_PLAIN_NAME.fullmatch(name) for name in in_paths)  # Spark decodes names byte by byte
+        and all(_is_plain(files.column(PARTITION_PREFIX + name)) for name in in_paths)
         and pc.all(pc.ends_with(files.column("key"), ".parquet")).as_py() is not False
     )
 

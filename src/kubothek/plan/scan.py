@@ -93,7 +93,7 @@ def ask_scan(
     subject
         What is scanned.
     columns
-        Columns of the result, in order; ``None`` for all of the table.
+        Columns of the result, distinct and in order; ``None`` for all of the table.
     condition
         Which rows.
     categoricals
@@ -104,13 +104,12 @@ def ask_scan(
     UnknownColumnError
         A column does not exist; all that do not are named, and tables that have them.
     InvalidInputError
-        A column is wanted twice, or a nested one as a dictionary.
+        A nested column is wanted as a dictionary.
     PredicateTypeError
         The condition holds a value that its column cannot have.
     """
     wanted = tuple(subject.record.names if columns is None else columns)
     check_names(subject, (*wanted, *categoricals))
-    check_once(wanted, "columns")
     nested = [name for name in categoricals if types.is_nested(subject.known.field(name).type)]
     if nested:
         kinds = ", ".join(f"{name!r} of type {subject.known.field(name).type}" for name in nested)
@@ -136,13 +135,6 @@ def check_names(subject: ScanSubject, names: Iterable[str]) -> None:
             f"{', '.join(subject.known.names)}.{_found_elsewhere(subject, unknown)}",
             columns=unknown,
         )
-
-
-def check_once(names: Sequence[str], argument: str) -> None:
-    """Refuse columns that an argument names twice."""
-    doubled = sorted({name for name in names if names.count(name) > 1})
-    if doubled:
-        raise InvalidInputError(f"{argument} names {', '.join(doubled)} more than once.", columns=tuple(doubled))
 
 
 def _bind(subject: ScanSubject, condition: Condition) -> Condition:

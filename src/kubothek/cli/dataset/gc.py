@@ -16,6 +16,7 @@ from kubothek.cli.layout import print_listing
 from kubothek.cli.options import dry_run_option, json_option, parse_duration, yes_option
 from kubothek.cli.render import plural
 from kubothek.cli.terminal import confirm, done, open_console, print_json, waiting
+from kubothek.codec.keys import private_root
 from kubothek.store.interface import Store
 
 
@@ -66,7 +67,7 @@ def gc(target: DatasetTarget, older_than: timedelta, dry_run: bool, yes: bool, a
 def _sizes(keys: Iterable[str], uuid: str, store: Store) -> dict[str, int]:
     """Return the bytes of those objects that a listing shows."""
     wanted = set(keys)
-    prefixes = (f"{uuid}/", f"{uuid}.", f"_kubothek/{uuid}/") if wanted else ()
+    prefixes = (f"{uuid}/", f"{uuid}.", private_root(uuid)) if wanted else ()
     listed = chain.from_iterable(store.list(prefix) for prefix in prefixes)
     return {info.key: info.size for info in listed if info.key in wanted}
 
