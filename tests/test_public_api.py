@@ -21,6 +21,7 @@ PUBLIC = [
     "Problem",
     "Query",
     "Scan",
+    "StagedPartition",
     "Store",
     "append_to_cube",
     "build_cube",

@@ -22,6 +22,7 @@ from kubothek.dataset.write import update_dataset, write_dataset
 from kubothek.model.condition import C, Condition
 from kubothek.model.cube import Cube
 from kubothek.model.problem import Problem
+from kubothek.model.staged import StagedPartition
 from kubothek.store.interface import Store
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Problem",
     "Query",
     "Scan",
+    "StagedPartition",
     "Store",
     "append_to_cube",
     "build_cube",

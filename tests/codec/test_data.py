@@ -12,7 +12,7 @@ import pytest
 from tests.foreign import parquet
 
 from kubothek.codec.conform import concat_rows, conform_column, constant_column
-from kubothek.codec.data import dictionary_columns, read_rows, stream_rows
+from kubothek.codec.data import dictionary_columns, possible_groups, read_rows, stream_rows
 from kubothek.codec.row_groups import GroupRun
 from kubothek.model.condition import EVERYTHING, C, Condition
 from kubothek.plan.bind import bind
@@ -143,3 +143,11 @@ def test_a_dictionary_whose_values_become_equal() -> None:
     found = conform_column(pa.chunked_array([moments]), pa.dictionary(pa.int32(), pa.timestamp("us"))).chunk(0)
     assert found.dictionary.cast(pa.int64()).to_pylist() == [1, 2]
     assert found.indices.to_pylist() == [0, 0, 1]
+
+
+def test_statistics_of_large_unsigned_integers() -> None:
+    """Numbers beyond those of signed integers rule row groups out as others do."""
+    rows = pa.table({"x": pa.array([5, 2**63, 2**64 - 1, None], pa.uint64())})
+    footer = pq.read_metadata(pa.BufferReader(parquet(rows, row_group_size=1)))
+    condition = bind(C("x") >= 2**64 - 1, rows.schema, subject="u")
+    assert list(possible_groups(footer, condition, {})) == [2]

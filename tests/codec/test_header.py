@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -114,7 +115,8 @@ def test_headers_survive_a_round_trip(header_format: Any, data: st.DataObject) -
     """Whatever labels, tables and metadata there are, with and without state."""
     text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
     labels = data.draw(st.lists(text, unique=True, max_size=5))
-    safe = [f"d/table/{i}{label.replace('/', '').replace(chr(0), '')}" for i, label in enumerate(labels)]
+    plain = [re.sub(r"[/\x00-\x1f\x7f]", "", label) for label in labels]
+    safe = [f"d/table/{i}{label}" for i, label in enumerate(plain)]
     sizes = data.draw(st.lists(st.none() | st.integers(0, 2**62), min_size=len(labels), max_size=len(labels)))
     tables = ("table", 'ü"') if labels else ()
     columns = [labels, sizes, sizes, safe, [*safe[:1], *[None] * len(safe[1:])]][: 3 + len(tables)]
@@ -243,6 +245,10 @@ CORRUPT: dict[str, tuple[Callable[[], bytes], str]] = {
     "state a list": (lambda: wire(kubothek=[]), "entry 'kubothek'"),
     "state incomplete": (lambda: wire(kubothek={"version": 1}), "entry 'kubothek'"),
     "state mistyped": (lambda: _state(version="1"), "entry 'kubothek'"),
+    "table upwards": (
+        lambda: wire(partitions={"a": {"files": {"..": "d/a.parquet"}}}),
+        "cannot be the name of a folder",
+    ),
     "schema no base64": (lambda: _state(schema={"table": "ü"}), "schema that cannot be read"),
     "schema no Arrow": (lambda: _state(schema={"table": "AAAA"}), "schema that cannot be read"),
     "files no base64": (lambda: _state(files="?"), "are damaged"),

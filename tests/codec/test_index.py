@@ -165,15 +165,27 @@ def test_indices_of_other_writers_are_read() -> None:
     assert found["partition"].to_pylist() == [["b"], ["a"]]
 
 
+def doubled_column() -> bytes:
+    """Return a file with two columns of the same name."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table([[1], [1], [["a"]]], ["i1", "i1", "partition"]), sink)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]  # PyArrow has no types
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
         (b"", "cannot be read as an index"),
         (encode_index("i1", build([("a", "1")], pa.string())), "cannot be read as an index"),
-        (encode_index("i2", build([(1, "1")], pa.int64()).rename_columns(["i2", "partition"])), "lacks i1"),
+        (
+            encode_index("i2", build([(1, "1")], pa.int64()).rename_columns(["i2", "partition"])),
+            "no column, or several, called i1",
+        ),
         (encode_index("i1", pa.table({"i1": [1], "partition": pa.nulls(1, pa.list_(pa.string()))})), "no labels"),
+        (encode_index("i1", pa.table({"i1": [1], "partition": [[None, "a"]]})), "null for one"),
+        (doubled_column(), "no column, or several, called i1"),
     ],
-    ids=["empty", "other type", "other column", "no labels"],
+    ids=["empty", "other type", "other column", "no labels", "a null label", "a column twice"],
 )
 def test_what_is_no_index_on_the_column_is_corrupt(data: bytes, message: str) -> None:
     """The error names the file."""

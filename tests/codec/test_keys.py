@@ -65,6 +65,8 @@ def test_an_index_never_leaves_its_folder(column: str) -> None:
         "dd/f",
         "../d/f",
         "d/a\0b",
+        "d/a\nb",
+        "d.i1\n.by-dataset-index.parquet",
         "",
     ],
 )

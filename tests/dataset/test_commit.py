@@ -502,6 +502,22 @@ def test_creators_in_two_formats(first: HeaderFormat) -> None:
     assert store.get_many([header_key("d", second)]) == [None]
 
 
+def test_late_creator_gives_way_to_what_is_committed() -> None:
+    """A JSON header of a dataset that is just being created never costs what was committed to a msgpack header."""
+    inner, other, looks = new_store(), new_store(), []
+    a, b, key = stage(inner, 1, [1]), stage(inner, 2, [2]), header_key("d", "json")
+    base = create(inner, a, header_format="msgpack")
+    late = create(other, stage(other, 3, [3])).key
+
+    def other_writer(call: Call) -> None:
+        if call.verb == "get_many" and call.key == key and looks.append(call) is None and len(looks) == 4:
+            inner.delete([key])  # gives way
+
+    shared = Meanwhile(FaultyStore(inner, other_writer), lambda: inner.put(key, other.get(late).data))
+    done = commit(shared, "d", change(b), base, FAST)
+    assert labels(done) == labels(load_snapshot("d", inner)) == [a.label, b.label]
+
+
 def test_created_in_the_other_format_while_staging() -> None:
     """A dataset that others created while rows were staged is seen whatever the format of its header."""
     store = new_store()

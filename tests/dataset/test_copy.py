@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import uuid as uuids
 from collections.abc import Callable
@@ -127,6 +128,19 @@ def test_files_of_a_copy_that_died_are_used() -> None:
         kb.copy_dataset("u", store, to_store=counting)
     assert keys(target) == [first]
     assert counting.calls["put"] == 3
+
+
+def test_old_garbage_is_not_used(tmp_path: Path) -> None:
+    """Files that a collection of garbage may delete at any moment are copied again, under new names."""
+    store = written(open_store(tmp_path))
+    kb.copy_dataset("u", store, to_uuid="w")
+    kb.write_dataset(MORE, "w", store, overwrite=True)
+    left = keys(store, "w/table/p=")
+    for key in left:
+        os.utime(tmp_path / key, (0, 0))
+    copy = kb.copy_dataset("u", store, to_uuid="w", overwrite=True)
+    assert set(left).isdisjoint(part.files["table"] for part in copy.partitions.values())
+    assert content(copy) == content(kb.open_dataset("u", store))
 
 
 def test_a_name_that_is_taken() -> None:

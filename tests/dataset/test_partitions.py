@@ -18,6 +18,7 @@ import kubothek as kb
 from kubothek.dataset.staged_files import check_files, staged_partition_keys
 from kubothek.errors import (
     AlreadyExistsError,
+    CommitConflictError,
     CorruptDatasetError,
     DatasetNotFoundError,
     InvalidInputError,
@@ -29,7 +30,7 @@ from kubothek.errors import (
 from kubothek.model.staged import StagedPartition
 from kubothek.store.interface import Store
 from kubothek.store.open import open_store
-from kubothek.testing.stores import CountingStore, Fault, FaultyStore
+from kubothek.testing.stores import Call, CountingStore, Fault, FaultyStore
 
 ROWS = pa.table({"p": [1, 2, 3], "i1": ["a", "b", "b"], "v1": [1, 2, 3]})
 MORE = pa.table({"p": [1, 4], "i1": ["c", "c"], "v1": [10, 40]})
@@ -245,6 +246,7 @@ REFUSED_PARTITIONS: dict[str, tuple[Any, dict[str, Any], type[Exception]]] = {
     "other partition columns": (MORE, {"partition_on": "i1"}, SchemaError),
     "an index that the dataset lacks": (MORE, {"secondary_indices": "v1"}, InvalidInputError),
     "a table that is not there": (MORE, {"table": "other"}, InvalidInputError),
+    "no name of a table": (MORE, {"table": ["table"]}, InvalidInputError),
     "a later frame": ([MORE, MORE.drop_columns("v1")], {}, SchemaError),
 }
 
@@ -258,6 +260,20 @@ def test_refused_partitions(name: str) -> None:
     with pytest.raises(error):
         kb.write_partitions(data, "u", store, **settings)
     assert keys(store) == before
+
+
+def test_others_commit_the_same_partitions_meanwhile() -> None:
+    """What is asked besides the partitions is never taken for done because somebody else has committed these."""
+    store = written()
+    parts = kb.write_partitions(MORE, "u", store)
+
+    def others_first(call: Call) -> None:
+        if call.verb == "replace":
+            kb.commit_dataset("u", store, new_partitions=parts)
+
+    with pytest.raises(CommitConflictError, match="twice"):
+        kb.commit_dataset("u", FaultyStore(store, others_first), new_partitions=parts, metadata={"m": 1})
+    assert v1(kb.open_dataset("u", store)) == [1, 2, 3, 10, 40]
 
 
 def test_what_cannot_be_committed_now_may_be_later() -> None:

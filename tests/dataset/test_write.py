@@ -223,6 +223,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], dict[str, Any], type[Exception], str
     "no header of this name": (lambda: ROWS, {"header_format": "xml"}, InvalidInputError, "xml"),
     "no mapping of metadata": (lambda: ROWS, {"metadata": [1]}, InvalidInputError, "metadata"),
     "a table name with a slash": (lambda: ROWS, {"table": "a/b"}, InvalidInputError, "a/b"),
+    "a text as a flag": (lambda: ROWS, {"overwrite": "no"}, InvalidInputError, "True or False"),
     "metadata that JSON cannot hold": (lambda: ROWS, {"metadata": {"m": object()}}, InvalidInputError, "metadata"),
 }  # fmt: skip
 

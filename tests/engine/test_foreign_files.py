@@ -201,3 +201,16 @@ def test_a_file_of_an_unknown_kind() -> None:
     ds.store.put("u.by-dataset-metadata.json", header)
     with pytest.raises(CorruptDatasetError, match=r"\.h5.*\.csv\.gz"):
         kb.open_dataset("u", ds.store).scan().to_arrow()
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "nested"),
+    [("a.b", pa.struct([("b", INT)]), {"b": 1}), ("a.list.element", pa.list_(INT), [1])],
+    ids=["struct", "list"],
+)
+def test_statistics_of_a_field_are_not_those_of_a_column(column: str, kind: pa.DataType, nested: Any) -> None:
+    """A field of a struct or list may have the path of a column with dots, whichever comes first in the file."""
+    rows = pa.table({column: [100, 200], "a": pa.array([nested, nested], kind)})
+    for stored in (rows, rows.select(["a", column])):
+        ds = file_of(new_store(), pa.schema([("a", kind), (column, INT)]), parquet(stored, row_group_size=1))
+        assert ds.scan(column, kb.C(column) == 100).to_arrow()[column].to_pylist() == [100]

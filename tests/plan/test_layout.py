@@ -27,6 +27,8 @@ PROBLEMS: dict[str, tuple[dict[str, Any], str]] = {
     "no buckets": ({"num_buckets": 0, "shuffle": True}, "positive"),
     "a truth value as a number": ({"num_buckets": True, "shuffle": True}, "positive"),
     "a fraction as a number": ({"rows_per_row_group": 1.5}, "rows_per_row_group"),
+    "too large a number": ({"rows_per_row_group": 2**31}, "rows_per_row_group"),
+    "a text as a flag": ({"shuffle": "no"}, "True or False"),
     "an unknown compression": ({"compression": "zip"}, "none, snappy"),
     "a set, which has no order": ({"partition_on": {"p", "q"}}, "ordered sequence"),
     "a number as a column": ({"sort_by": [1]}, "holds 1"),

@@ -58,6 +58,13 @@ def test_all_columns_are_told() -> None:
     assert ("'a' is missing" in message, "'b' is string" in message) == (True, True)
 
 
+def test_a_column_that_is_there_twice() -> None:
+    """Which of both is meant cannot be told, so it is a complaint of its own."""
+    found = pa.schema([("a", pa.int64()), ("a", pa.int64())])
+    (problem,) = check_columns("u", "k", pa.schema([("a", pa.int64())]), found)
+    assert "'a' is there 2 times" in problem.message
+
+
 LABELS = [
     ("p=1/x", "u/table/p=1/x.parquet", True),
     ("p=1/x", "u/table/p=1/another.parquet", True),

@@ -215,8 +215,9 @@ def group_statistics(metadata: pq.FileMetaData, columns: frozenset[str]) -> dict
     """Return the footer's statistics of some columns, one entry per row group; columns without any are left out."""
     if metadata.num_row_groups == 0:
         return {}
-    first = metadata.row_group(0)
-    positions = {first.column(i).path_in_schema: i for i in range(first.num_columns)}
+    leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
+    # The field b of a struct a has the path of a column "a.b", and another name.
+    positions = {leaf.path: i for i, leaf in enumerate(leaves) if leaf.name == leaf.path}
     found = {}
     rows = pa.array([metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)], pa.int64())
     for name in columns & positions.keys():
@@ -224,8 +225,8 @@ def group_statistics(metadata: pq.FileMetaData, columns: frozenset[str]) -> dict
         bounds = [s if s is not None and s.has_min_max else None for s in chunks]
         counted = [s if s is not None and s.has_null_count else None for s in chunks]
         try:
-            lowest = pa.array([s.min if s else None for s in bounds])
-            highest = pa.array([s.max if s else None for s in bounds])
+            lowest = _bounds_array([s.min if s else None for s in bounds])
+            highest = _bounds_array([s.max if s else None for s in bounds])
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError, OverflowError, AttributeError):
             continue  # bounds that Python cannot hold (far dates, INT96) prove nothing
         found[name] = ColumnStatistics(
@@ -235,6 +236,14 @@ def group_statistics(metadata: pq.FileMetaData, columns: frozenset[str]) -> dict
             rows=rows,
         )
     return found
+
+
+def _bounds_array(bounds: list[Any]) -> pa.Array:
+    """Return bounds as Arrow has them, which takes whole numbers for signed ones unless told otherwise."""
+    try:
+        return pa.array(bounds)
+    except OverflowError:
+        return pa.array(bounds, pa.uint64())
 
 
 def writer_options(first: pa.Table, compression: str) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from kubothek.codec.header_partitions import (
     partitions_to_mapping,
 )
 from kubothek.codec.header_state import decode_state, encode_state
-from kubothek.codec.keys import HEADER_SUFFIXES, check_index_key
+from kubothek.codec.keys import HEADER_SUFFIXES, check_index_key, check_tables
 from kubothek.errors import CorruptDatasetError, InvalidInputError
 from kubothek.model.header import METADATA_VERSION, Header, HeaderFormat
 
@@ -131,9 +131,11 @@ def _read(entries: Entries, header_format: HeaderFormat, uuid: str, key: str, da
         embedded_indices={column: _postings(index) for column, index in indices.items() if isinstance(index, dict)},
         extra={name: _value(raw, header_format) for name, raw in entries.items() if name not in _KNOWN},
     )
+    check_tables(header.tables, key)
     if STATE not in entries:
         return header
     state, partitions = decode_state(value(STATE, Any), header.partitions, key)
+    check_tables(state.schema, key)
     return replace(header, state=state, partitions=partitions)
 
 

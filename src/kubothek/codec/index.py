@@ -136,10 +136,12 @@ def _open(
 ) -> tuple[pq.ParquetFile, pa.Schema]:
     """Open an index and return the types that its entries are to have."""
     parquet = pq.ParquetFile(file)
-    missing = sorted({column, LABELS} - set(parquet.schema_arrow.names))
-    if missing:
+    names = parquet.schema_arrow.names
+    wrong = sorted(name for name in (column, LABELS) if names.count(name) != 1)
+    if wrong:
         raise CorruptDatasetError(
-            f"{key!r} is no index on {column!r}: it lacks {', '.join(missing)}. {REBUILD}", key=key
+            f"{key!r} is no index on {column!r}: it has no column, or several, called {', '.join(wrong)}. {REBUILD}",
+            key=key,
         )
     kind = normalise_type(parquet.schema_arrow.field(column).type) if value_type is None else value_type
     return parquet, pa.schema([(column, kind), (LABELS, pa.list_(pa.string()))])
@@ -147,9 +149,9 @@ def _open(
 
 def _entries(parquet: pq.ParquetFile, groups: Sequence[int], schema: pa.Schema, key: str) -> pa.Table:
     index = parquet.read_row_groups(list(groups), columns=schema.names).select(schema.names).cast(schema)
-    if index[LABELS].null_count:
+    if index[LABELS].null_count or pc.list_flatten(index[LABELS]).null_count:
         raise CorruptDatasetError(
-            f"{key!r} is no index on {schema.names[0]!r}: a value has no labels. {REBUILD}", key=key
+            f"{key!r} is no index on {schema.names[0]!r}: a value has no labels, or null for one. {REBUILD}", key=key
         )
     return index
 

@@ -19,6 +19,7 @@ error before anything is read, copied or deleted (:func:`check_keys`). The parts
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -39,7 +40,7 @@ _DELETION = "deletion.json"
 _INDEX_SUFFIX = ".by-dataset-index.parquet"
 _NAME = re.compile(r"[a-zA-Z0-9+\-_]+\Z")
 _SEGMENT = re.compile(r"(?!\.{1,2}\Z)[^/\x00-\x1f\x7f]+\Z")
-_BAD_SEGMENT = r"/\.{0,2}(/|$)|\x00"
+_BAD_SEGMENT = r"/\.{0,2}(/|$)|[\x00-\x1f\x7f]"
 
 
 def check_uuid(uuid: str) -> None:
@@ -164,6 +165,21 @@ def check_incarnation(incarnation: str, source: str) -> None:
         )
 
 
+def check_tables(tables: Iterable[str], source: str) -> None:
+    """Refuse tables that are not one segment of a path, since they decide where schemas are read and deleted.
+
+    Raises
+    ------
+    CorruptDatasetError
+        One is empty, ``.`` or ``..``, or holds ``/`` or control characters; ``key`` is ``source``, the header's.
+    """
+    for table in tables:
+        if not _SEGMENT.match(table):
+            raise CorruptDatasetError(
+                f"{source!r} has the table {table!r}, which cannot be the name of a folder.", key=source
+            )
+
+
 def deletion_key(uuid: str, incarnation: str) -> str:
     """Return the key of the record by which a deletion that was cut short is finished."""
     return f"{private_prefix(uuid, incarnation)}{_DELETION}"
@@ -189,7 +205,7 @@ def check_keys(keys: pa.Array | pa.ChunkedArray, uuid: str, source: str | None =
     Raises
     ------
     CorruptDatasetError
-        If a key lies outside ``<uuid>/`` or has a segment that is empty, ``.`` or ``..``.
+        If a key lies outside ``<uuid>/``, has a segment that is empty, ``.`` or ``..``, or holds control characters.
     """
     bad = pc.or_(pc.invert(pc.starts_with(keys, f"{uuid}/")), pc.match_substring_regex(keys, _BAD_SEGMENT))
     if pc.any(bad).as_py():
@@ -199,7 +215,7 @@ def check_keys(keys: pa.Array | pa.ChunkedArray, uuid: str, source: str | None =
 
 def check_index_key(key: str, uuid: str, source: str | None = None) -> None:
     """Refuse the key of an index that is not the dataset's own; old indices beside the dataset's folder are allowed."""
-    if key.startswith(f"{uuid}.") and key.endswith(_INDEX_SUFFIX) and "/" not in key and "\0" not in key:
+    if key.startswith(f"{uuid}.") and key.endswith(_INDEX_SUFFIX) and _SEGMENT.match(key):
         return
     check_keys(pa.array([key], pa.string()), uuid, source)
 

@@ -255,7 +255,7 @@ def _materialised(dataset_id: str, data: Any) -> tuple[Rows, pa.Schema]:
     schema = normalise_schema(frames[0].schema if frames else pa.schema([]))
     for number, frame in enumerate(frames[1:], start=1):
         what = f"frame {number} of dataset {dataset_id!r}"
-        schema = merge_schemas(schema, normalise_schema(frame.schema), what=what)
+        schema = merge_schemas(schema, normalise_schema(frame.schema), what=what, stored=False)
     return ArrowRows(iter(frames)), schema
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from kubothek.codec.header import check_metadata
 from kubothek.dataset.snapshot import Snapshot
 from kubothek.errors import InvalidInputError, SchemaError
@@ -79,6 +81,12 @@ def parse_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
         raise InvalidInputError(f"metadata must map names to values, but is {metadata!r}.")
     check_metadata(metadata)
     return dict(metadata)
+
+
+def check_flag(value: bool, what: str) -> None:
+    """Refuse for a flag what is neither true nor false, such as the text ``"false"``, which Python takes for true."""
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidInputError(f"{what} must be True or False, not {value!r}.")
 
 
 def check_header_format(header_format: str) -> None:

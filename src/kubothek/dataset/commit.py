@@ -48,7 +48,7 @@ from kubothek.errors import (
 )
 from kubothek.model.header import Header
 from kubothek.model.staged import ChangeSet
-from kubothek.plan.apply import NO_LABELS, RECENT_COMMITS, Candidate, apply_change
+from kubothek.plan.apply import CREATION_TIME, NO_LABELS, RECENT_COMMITS, Candidate, apply_change
 from kubothek.plan.conflicts import find_conflict
 from kubothek.store.interface import LostRace, Store, Swapped
 
@@ -233,14 +233,12 @@ def _swap(
             # Refused now, but the request without an answer may still be carried out.
             raise _unknown(header.uuid, change, "then refused another") from error
         if isinstance(outcome, Swapped):
-            if header.format == "msgpack":
-                found = _read_back(header.uuid, store, change, surroundings)
-                if found is not None and found.header.format == "json":  # readers would never see ours
-                    with suppress(StoreError):
-                        store.delete([key])
-                    return _Committed(found) if _contains(found, change, current) else _Lost(found)
             keys, partitions = header.partition_keys or (), header.partitions
             ours = Snapshot(store, header, outcome.etag, keys, partitions, candidate.schemas)
+            if header.format == "msgpack":
+                found = _read_back(header.uuid, store, change, surroundings)
+                if found is not None and found.header.format == "json":  # readers do not see ours
+                    return _hidden(ours, found, change, current, surroundings)
             return _Committed(ours) if current is not None else _created(ours, change, surroundings)
         found = _read_back(header.uuid, store, change, surroundings)
         if found is not None and _contains(found, change, current):
@@ -251,6 +249,32 @@ def _swap(
             raise _unknown(header.uuid, change, "what is there now does not tell") from outcome.error
         surroundings.pause(_FIRST_PAUSE * 2**attempt)
     raise _unknown(header.uuid, change, f"{_DOUBTFUL_TRIES} tries got no answer")
+
+
+def _hidden(
+    ours: Snapshot, found: Snapshot, change: ChangeSet, current: Snapshot | None, surroundings: Surroundings
+) -> _Committed | _Lost:
+    """Settle who gives way where a JSON header hides the msgpack header that was just put.
+
+    Ours is taken back, but for one that holds what others have committed, hidden by one of a dataset that is just being
+    created: its writer gives way, as :func:`_created` says.
+    """
+    store, state = ours.store, found.header.state
+    times = {one.header.metadata.get(CREATION_TIME) for one in (ours, found)}
+    try:
+        stored = store.get_many([ours.key])[0]
+        built_on = current is not None or (stored is not None and stored.etag != ours.etag)
+        if not built_on or state is None or len(times) == 1:
+            with suppress(StoreError):
+                store.delete([ours.key])
+            return _Committed(found) if _contains(found, change, current) else _Lost(found)
+        for attempt in range(2 * _DOUBTFUL_TRIES):  # for longer than the other waits for us
+            if store.get_many([found.key])[0] is None:
+                return _Committed(ours)
+            surroundings.sleep(_FIRST_PAUSE * 2**attempt)
+    except StoreError as error:
+        raise _unknown(ours.uuid, change, f"whether {found.key!r} is in its way cannot be read") from error
+    raise _unknown(ours.uuid, change, f"{found.key!r}, which another writer created at the same time, is in its way")
 
 
 def _created(ours: Snapshot, change: ChangeSet, surroundings: Surroundings) -> _Committed | _Lost:

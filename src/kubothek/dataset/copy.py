@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kubothek.codec.keys import check_uuid, index_key, is_deletion_key, schema_key
+from kubothek.dataset.arguments import check_flag
 from kubothek.dataset.commit import WORLD, commit
 from kubothek.dataset.dataset import Dataset
 from kubothek.dataset.objects import find_headers, list_objects
@@ -92,6 +93,7 @@ def copy_dataset(
     >>> copy_dataset("weather", "memory://copy_dataset", to_uuid="weather-2013").scan().to_arrow().to_pydict()
     {'TEMP': [1.5]}
     """
+    check_flag(overwrite, "overwrite")
     origin = open_store(store)
     target = origin if to_store is None else open_store(to_store)
     name = uuid if to_uuid is None else to_uuid

@@ -15,7 +15,7 @@ created meanwhile has names of its own for its files; only copies of the same da
 from __future__ import annotations
 
 import uuid as uuids
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -49,7 +49,7 @@ def delete_dataset(uuid: str, store: StoreLike) -> None:
     DatasetNotFoundError
         There is no such dataset, and no deletion of one to finish.
     CorruptDatasetError
-        The header cannot be understood, so what it refers to is unknown; nothing was deleted.
+        The header, or what a deletion that was cut short has noted, cannot be understood; nothing was deleted.
 
     Examples
     --------
@@ -63,16 +63,23 @@ def delete_dataset(uuid: str, store: StoreLike) -> None:
     opened = open_store(store)
     headers = find_headers(uuid, opened)
     notes = [info.key for info in opened.list(private_root(uuid)) if is_deletion_key(info.key)]
+    noted = _noted(uuid, opened, notes) if notes else set()  # a damaged one ends it here, where nothing is deleted yet
     if headers:
-        notes = list(dict.fromkeys([*notes, _note(uuid, opened, headers)]))
+        own = _note(uuid, opened, headers)
+        noted |= _noted(uuid, opened, [own])
+        notes = list(dict.fromkeys([*notes, own]))
         for key in reversed(list(headers)):  # the one that counts last, so that the other never comes into view
             opened.delete([key])
     if not notes:
         raise not_found(uuid, opened)
-    stored = zip(notes, opened.get_many(notes), strict=True)  # none where another deletion has just finished this one
-    noted = [decode_deletion(blob.data, uuid, note) for note, blob in stored if blob is not None]
-    _delete_named(uuid, opened, {key for keys in noted for key in keys})
+    _delete_named(uuid, opened, noted)
     _delete_private(uuid, opened, notes)
+
+
+def _noted(uuid: str, store: Store, notes: Sequence[str]) -> set[str]:
+    """Return the keys in some notes; a note may be gone where another deletion has just finished this one."""
+    stored = zip(notes, store.get_many(notes), strict=True)
+    return {key for note, blob in stored if blob is not None for key in decode_deletion(blob.data, uuid, note)}
 
 
 def _note(uuid: str, store: Store, headers: Mapping[str, Header | None]) -> str:

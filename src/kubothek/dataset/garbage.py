@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kubothek.codec.keys import check_uuid
+from kubothek.dataset.arguments import check_flag
 from kubothek.dataset.commit import WORLD
 from kubothek.dataset.objects import find_headers, list_objects
 from kubothek.dataset.snapshot import not_found
@@ -38,9 +39,10 @@ def garbage_collect_dataset(
     uuid, store
         The dataset.
     older_than
-        Age that a file must have. It must be longer than any write takes from its first file to its commit, and than
-        anybody reads from a version that was replaced. Temporary files, which all datasets of a store share, are only
-        deleted when they are a day old.
+        Age that a file must have, from when it was written. It must be longer than any write takes from its first file
+        to its commit. It says nothing about when a file was replaced: who still reads a version from before may find
+        that its files are gone. Temporary files, which all datasets of a store share, are only deleted when they are a
+        day old.
     dry_run
         Only return what would be deleted.
 
@@ -72,6 +74,7 @@ def garbage_collect_dataset(
     """
     opened = open_store(store)
     check_uuid(uuid)
+    check_flag(dry_run, "dry_run")
     if not isinstance(older_than, timedelta) or older_than < timedelta(0):
         raise InvalidInputError(f"older_than must be a timedelta that is not negative, but is {older_than!r}.")
     now = WORLD.clock()

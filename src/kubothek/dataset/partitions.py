@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kubothek.codec.keys import check_table, check_uuid
-from kubothek.dataset.arguments import check_header_format, parse_metadata, parse_scope, stored_layout
+from kubothek.dataset.arguments import check_flag, check_header_format, parse_metadata, parse_scope, stored_layout
 from kubothek.dataset.commit import commit
 from kubothek.dataset.dataset import Dataset
 from kubothek.dataset.discard import discard_on_error
@@ -235,6 +235,7 @@ def create_empty_dataset(
     (0, ['MONTH', 'TEMP'])
     """
     layout = parse_layout(partition_on=partition_on, secondary_indices=secondary_indices)
+    check_flag(overwrite, "overwrite")
     check_header_format(header_format)
     opened = open_store(store)
     check_uuid(uuid)
@@ -291,6 +292,7 @@ def _parse_schemas(schema: Any, table: str, uuid: str) -> dict[str, pa.Schema]:
             )
         schemas = dict(schema)
     else:
+        check_table(table)
         schemas = {table: schema}
     if not schemas:
         raise InvalidInputError(f"The schema of dataset {uuid!r} is an empty mapping; a dataset has a table at least.")

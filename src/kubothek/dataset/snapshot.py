@@ -84,7 +84,7 @@ class Snapshot:
             There is no such table, or there are several and none was named.
         """
         wanted = SINGLE_TABLE if table is None else table
-        if wanted in self.schemas:
+        if isinstance(wanted, str) and wanted in self.schemas:
             return wanted
         if table is None and len(self.schemas) == 1:
             return self.tables[0]

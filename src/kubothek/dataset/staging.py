@@ -206,7 +206,8 @@ def _merged(
     if schemas is None:
         return found
     what = f"a later frame of the data for {staging.subject}"
-    return share_types({t: merge_schemas(schemas[t], new, what=what) for t, new in found.items()}, staging.subject)
+    merged = {table: merge_schemas(schemas[table], new, what=what, stored=False) for table, new in found.items()}
+    return share_types(merged, staging.subject)
 
 
 def _known(schemas: Mapping[str, pa.Schema] | None, rows: ArrowTables, staging: Staging) -> Mapping[str, pa.Schema]:

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from kubothek.codec.keys import header_keys, schema_key
 from kubothek.codec.pandas_metadata import PANDAS_KEY
 from kubothek.codec.schema import decode_schema
+from kubothek.dataset.arguments import check_flag
 from kubothek.dataset.objects import list_objects
 from kubothek.dataset.schema_copies import put_schema_copies
 from kubothek.dataset.snapshot import Snapshot, find_snapshot, not_found
@@ -64,6 +65,7 @@ def verify_dataset(uuid: str, store: StoreLike, *, repair: bool = False) -> list
     >>> [problem.kind for problem in verify_dataset("weather", store, repair=True)]
     ['missing_schema_copy']
     """
+    check_flag(repair, "repair")
     opened = open_store(store)
     try:
         snapshot = find_snapshot(uuid, opened)

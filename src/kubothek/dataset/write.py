@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from kubothek.codec.keys import check_table, check_uuid
-from kubothek.dataset.arguments import check_header_format, parse_metadata, parse_scope, stored_layout
+from kubothek.dataset.arguments import check_flag, check_header_format, parse_metadata, parse_scope, stored_layout
 from kubothek.dataset.commit import commit
 from kubothek.dataset.dataset import Dataset
 from kubothek.dataset.discard import discard_on_error
@@ -116,6 +116,7 @@ def write_dataset(
         compression=compression,
         rows_per_row_group=rows_per_row_group,
     )
+    check_flag(overwrite, "overwrite")
     check_header_format(header_format)
     opened = open_store(store)
     check_uuid(uuid)

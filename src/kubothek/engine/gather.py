@@ -46,9 +46,15 @@ def gather(
         The session whose tasks run it; ``None`` for threads of this process.
     evenly
         Cut pieces of as many units each, not of as many bytes.
+
+    Raises
+    ------
+    InvalidInputError
+        ``spark`` is no session.
     """
     cut = cut_evenly if evenly else cut_plan
     if spark is not None:
+        on_spark.check_session(spark)
         return on_spark.gather(spark, store, cut(plan, on_spark.count_plan_tasks(spark, plan)), body)
     pieces = cut(plan, _PIECES_PER_THREAD * (os.cpu_count() or 1))
     return [one for part in map_in_threads(lambda piece: list(body(store, piece)), pieces) for one in part]

@@ -55,6 +55,12 @@ def is_spark(data: object) -> bool:
     return kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql.")
 
 
+def check_session(spark: object) -> None:
+    """Refuse what is not a Spark session, classic or Connect, without importing Spark."""
+    if not any(k.__name__ == "SparkSession" and k.__module__.startswith("pyspark.sql.") for k in type(spark).__mro__):
+        raise InvalidInputError(f"spark must be a SparkSession or None, not {spark!r}.")
+
+
 def is_spark_schema(schema: object) -> bool:
     """Tell whether this is the schema of a Spark DataFrame, without importing Spark."""
     kind = type(schema)

@@ -182,7 +182,7 @@ def check_partition_type(field: pa.Field) -> None:
         )
 
 
-def merge_schemas(base: pa.Schema, new: pa.Schema, *, what: str) -> pa.Schema:
+def merge_schemas(base: pa.Schema, new: pa.Schema, *, what: str, stored: bool = True) -> pa.Schema:
     """Return the schema of record that holds for data of both schemas, in the order of ``base``.
 
     Both are normalised. Types must be equal, except that null gives way to any type, also inside lists and structs.
@@ -193,6 +193,8 @@ def merge_schemas(base: pa.Schema, new: pa.Schema, *, what: str) -> pa.Schema:
         What is there, and what is to fit it.
     what
         For the message: whose schema ``new`` is, such as ``"table 'table' of dataset 'flights'"``.
+    stored
+        For the message: whether ``base`` is in the store, or comes before ``new`` in the same data.
 
     Raises
     ------
@@ -207,9 +209,10 @@ def merge_schemas(base: pa.Schema, new: pa.Schema, *, what: str) -> pa.Schema:
     merged = {f.name: _merge_types(f.type, new.field(f.name).type) for f in base if f.name in new.names}
     wrong = sorted({*base.names} ^ {*new.names} | {name for name, t in merged.items() if t is None})
     if wrong:
+        before, after = ("stored", ", or overwrite the dataset") if stored else ("first", "")
         raise SchemaError(
-            f"The schema of {what} does not fit the stored one in {', '.join(map(repr, wrong))}:\n"
-            f"{_difference(base, new)}\nWrite the same columns with the same types, or overwrite the dataset.",
+            f"The schema of {what} does not fit the {before} one in {', '.join(map(repr, wrong))}:\n"
+            f"{_difference(base, new, before)}\nWrite the same columns with the same types{after}.",
             columns=tuple(wrong),
         )
     return pa.schema([pa.field(name, t) for name, t in merged.items()])
@@ -252,6 +255,6 @@ def _names(struct: Iterable[pa.Field]) -> list[str]:
     return [field.name for field in struct]
 
 
-def _difference(base: pa.Schema, new: pa.Schema) -> str:
+def _difference(base: pa.Schema, new: pa.Schema, before: str) -> str:
     old_lines, new_lines = ([f"{f.name}: {f.type}" for f in schema] for schema in (base, new))
-    return "\n".join(difflib.unified_diff(old_lines, new_lines, "stored", "new", lineterm="", n=1))
+    return "\n".join(difflib.unified_diff(old_lines, new_lines, before, "new", lineterm="", n=1))

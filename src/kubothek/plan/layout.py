@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from kubothek.errors import InvalidInputError, SchemaError, UnknownColumnError
@@ -15,6 +16,9 @@ from kubothek.model.schema import merge_schemas, normalise_schema
 COMPRESSIONS = ("none", "snappy", "gzip", "brotli", "lz4", "zstd")
 ROWS_PER_ROW_GROUP = 262_144
 """Rows per row group unless the caller says otherwise: small enough to skip, large enough to compress."""
+
+_LIMIT = 2**31
+"""What Parquet and Spark take as a number of rows or buckets is less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ def parse_layout(
         partition_on=column_names(partition_on, "partition_on"),
         secondary_indices=column_names(secondary_indices, "secondary_indices"),
         sort_by=column_names(sort_by, "sort_by"),
-        shuffle=bool(shuffle),
+        shuffle=shuffle,
         bucket_by=column_names(bucket_by, "bucket_by"),
         num_buckets=num_buckets,
         compression=str(compression).lower(),
@@ -76,9 +80,12 @@ def _problems(layout: Layout) -> Iterable[str]:
         yield f"{', '.join(both)} cannot be both partition column and secondary index."
     for name in ("num_buckets", "rows_per_row_group"):
         value = getattr(layout, name)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-            yield f"{name} must be a positive integer, not {value!r}."
-    if (layout.bucket_by or layout.num_buckets is not None) and not layout.shuffle:
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 < value < _LIMIT):
+            yield f"{name} must be a positive integer below 2^31, not {value!r}."
+    shuffle: object = layout.shuffle
+    if not isinstance(shuffle, bool | np.bool_):
+        yield f"shuffle must be True or False, not {shuffle!r}."
+    elif (layout.bucket_by or layout.num_buckets is not None) and not layout.shuffle:
         yield "bucket_by and num_buckets need shuffle=True."
     if layout.bucket_by and layout.num_buckets is None:
         yield "bucket_by needs num_buckets, the number of files per partition."

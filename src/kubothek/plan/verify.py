@@ -6,6 +6,7 @@ holds. The files are read elsewhere (``kubothek.dataset.verify``), one after the
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -82,10 +83,11 @@ def check_rows(uuid: str, key: str, recorded: int | None, found: int) -> Iterato
 
 
 def check_columns(uuid: str, key: str, record: pa.Schema, found: pa.Schema) -> Iterator[Problem]:
-    """Find columns of record that a file lacks, or holds with a type that does not become the one of record."""
-    lacking = [name for name in record.names if name not in found.names]
-    misfit = [name for name in record.names if name in found.names and not _fits(found, record, name)]
-    said = [f"{name!r} is missing" for name in lacking]
+    """Find columns of record that a file lacks, has twice, or holds with a type that does not become that of record."""
+    counts = Counter(found.names)
+    misfit = [name for name in record.names if counts[name] == 1 and not _fits(found, record, name)]
+    said = [f"{name!r} is missing" for name in record.names if not counts[name]]
+    said += [f"{name!r} is there {counts[name]} times" for name in record.names if counts[name] > 1]
     said += [f"{name!r} is {found.field(name).type} instead of {record.field(name).type}" for name in misfit]
     if said:
         yield Problem("wrong_columns", uuid, key, f"The file does not fit the schema: {', '.join(said)}.")

@@ -250,7 +250,7 @@ def _root(url: str | os.PathLike[str]) -> str:
         path = unquote(found[2], errors="surrogateescape")
     elif _OTHER_URL.match(path):
         raise InvalidInputError(f"{path!r} is no directory; give the URL of another store as text, whole.", url=path)
-    if not path or "\0" in path:
+    if not path or re.search("[\0\ud800-\udc7f\udd00-\udfff]", path):  # other surrogates stand for single bytes
         raise InvalidInputError(f"{path!r} is no path of a directory; '.' is the current one.", url=path)
     return os.path.abspath(path)
 
