@@ -19,7 +19,7 @@ def test_all_cases_are_there() -> None:
 
 def test_intended_differences_are_cases() -> None:
     """Every intended difference belongs to a check and to a case set that exist."""
-    checks = {"read", "reread", "layout", "reindexed", "refusal", "mutation"}
+    checks = {"read", "reread", "group", "layout", "reindexed", "refusal", "mutation"}
     for place in INTENDED:
         check, name, case_id = place.split("/")
         assert check in checks, place
