@@ -22,6 +22,7 @@ def test_parameters_are_parsed_once() -> None:
 
 PROBLEMS: dict[str, tuple[dict[str, Any], str]] = {
     "partition and index": ({"partition_on": "p", "secondary_indices": ["p", "i1"]}, "p cannot be both"),
+    "an index on a column of its own name": ({"secondary_indices": "partition"}, "'partition' cannot have an index"),
     "buckets without a shuffle": ({"num_buckets": 2}, "shuffle=True"),
     "bucket columns without a number": ({"bucket_by": "x", "shuffle": True}, "num_buckets"),
     "no buckets": ({"num_buckets": 0, "shuffle": True}, "positive"),

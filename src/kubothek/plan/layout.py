@@ -12,6 +12,7 @@ import pyarrow as pa
 from kubothek.errors import InvalidInputError, SchemaError, UnknownColumnError
 from kubothek.model.names import column_names
 from kubothek.model.schema import merge_schemas, normalise_schema
+from kubothek.plan.index_merge import LABELS
 
 COMPRESSIONS = ("none", "snappy", "gzip", "brotli", "lz4", "zstd")
 ROWS_PER_ROW_GROUP = 262_144
@@ -78,6 +79,8 @@ def _problems(layout: Layout) -> Iterable[str]:
     both = sorted(set(layout.partition_on) & set(layout.secondary_indices))
     if both:
         yield f"{', '.join(both)} cannot be both partition column and secondary index."
+    if LABELS in layout.secondary_indices:
+        yield f"a column called {LABELS!r} cannot have an index, in which the format uses this name itself."
     for name in ("num_buckets", "rows_per_row_group"):
         value = getattr(layout, name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 < value < _LIMIT):
