@@ -8,16 +8,16 @@ Nothing here needs a JVM until a Spark session is handed over.
 from kubothek.cube.members import discover_cube
 from kubothek.cube.query import Query, query_cube
 from kubothek.cube.write import append_to_cube, build_cube, extend_cube
-from kubothek.dataset.copy import copy_dataset
 from kubothek.dataset.dataset import Dataset, Index, Partition, open_dataset
-from kubothek.dataset.delete import delete_dataset
 from kubothek.dataset.footers import collect_dataset_metadata
-from kubothek.dataset.garbage import garbage_collect_dataset
 from kubothek.dataset.hashing import hash_dataset
-from kubothek.dataset.indices import build_dataset_indices, drop_dataset_indices
+from kubothek.dataset.indices.build import build_dataset_indices, drop_dataset_indices
 from kubothek.dataset.partitions import commit_dataset, create_empty_dataset, write_partitions
 from kubothek.dataset.scan import Scan
-from kubothek.dataset.verify import verify_dataset
+from kubothek.dataset.upkeep.copy import copy_dataset
+from kubothek.dataset.upkeep.delete import delete_dataset
+from kubothek.dataset.upkeep.garbage import garbage_collect_dataset
+from kubothek.dataset.upkeep.verify import verify_dataset
 from kubothek.dataset.write import update_dataset, write_dataset
 from kubothek.model.condition import C, Condition
 from kubothek.model.cube import Cube

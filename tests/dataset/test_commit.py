@@ -17,7 +17,7 @@ from kubothek.codec.keys import data_key, header_key
 from kubothek.codec.labels import file_name, make_label, write_prefix
 from kubothek.codec.schema import decode_schema
 from kubothek.dataset.commit import Surroundings, commit
-from kubothek.dataset.lookup import load_postings
+from kubothek.dataset.indices.lookup import load_postings
 from kubothek.dataset.snapshot import Snapshot, find_snapshot, load_snapshot
 from kubothek.errors import (
     AlreadyExistsError,

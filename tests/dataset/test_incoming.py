@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import kubothek as kb
-from kubothek.dataset.incoming import ArrowRows, parse_rows
+from kubothek.dataset.staging.incoming import ArrowRows, parse_rows
 from kubothek.errors import InvalidInputError, SchemaError
 
 TABLE = pa.table({"x": [1, 2], "i1": ["a", None]})

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from kubothek.codec.index import encode_index, encode_parts, read_index, read_index_parts
-from kubothek.dataset.index_files import merged_index, merged_parts
-from kubothek.dataset.index_stream import stream_index
+from kubothek.dataset.indices.files import merged_index, merged_parts
+from kubothek.dataset.indices.stream import stream_index
 from kubothek.errors import CorruptDatasetError, ObjectNotFoundError
 from kubothek.plan.apply import NO_LABELS, IndexMerge
 from kubothek.plan.index_merge import index_from_postings

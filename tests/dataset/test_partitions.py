@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import kubothek as kb
-from kubothek.dataset.staged_files import check_files, staged_partition_keys
+from kubothek.dataset.staging.staged_files import check_files, staged_partition_keys
 from kubothek.errors import (
     AlreadyExistsError,
     CommitConflictError,

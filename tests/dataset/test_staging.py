@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kubothek.dataset.discard import discard_on_error
-from kubothek.dataset.incoming import ArrowRows, as_tables
 from kubothek.dataset.snapshot import find_snapshot
-from kubothek.dataset.staging import Staged, Staging, Written, stage_rows
+from kubothek.dataset.staging.discard import discard_on_error
+from kubothek.dataset.staging.incoming import ArrowRows, as_tables
+from kubothek.dataset.staging.stage import Staged, Staging, Written, stage_rows
 from kubothek.errors import CommitStateUnknownError, DuplicateCellsError, StoreError
 from kubothek.model.staged import StagedPartition
 from kubothek.plan.layout import Layout

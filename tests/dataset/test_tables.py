@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kubothek as kb
-from kubothek.dataset.pairing import places_of
+from kubothek.dataset.staging.pairing import places_of
 from kubothek.errors import (
     AmbiguousDeleteScopeError,
     InvalidInputError,

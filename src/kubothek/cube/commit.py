@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from kubothek.codec.labels import write_prefix
 from kubothek.dataset.commit import commit
-from kubothek.dataset.discard import discard
-from kubothek.dataset.incoming import Rows
 from kubothek.dataset.snapshot import Snapshot
-from kubothek.dataset.staging import Staged
+from kubothek.dataset.staging.discard import discard
+from kubothek.dataset.staging.incoming import Rows
+from kubothek.dataset.staging.stage import Staged
 from kubothek.errors import CommitStateUnknownError, KubothekError
 from kubothek.model.cube import Cube
 from kubothek.model.header import Header

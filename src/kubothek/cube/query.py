@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from kubothek.cube.members import open_cube
-from kubothek.dataset.lookup import load_postings, look_up
+from kubothek.dataset.indices.lookup import load_postings, look_up
 from kubothek.engine import local
 from kubothek.engine.join import sort_rows
 from kubothek.engine.lazy import LazyRows

@@ -18,12 +18,12 @@ import pyarrow as pa
 
 from kubothek.cube.commit import CubeWrite, commit_writes
 from kubothek.cube.members import as_member, find_members
-from kubothek.dataset.arguments import parse_metadata
 from kubothek.dataset.dataset import Dataset
-from kubothek.dataset.discard import discard_on_error
-from kubothek.dataset.incoming import ArrowRows, Rows, SparkRows, as_tables, parse_rows
 from kubothek.dataset.snapshot import Snapshot
-from kubothek.dataset.staging import Staged, Staging, Written, incarnation, stage_rows
+from kubothek.dataset.staging.arguments import parse_metadata
+from kubothek.dataset.staging.discard import discard_on_error
+from kubothek.dataset.staging.incoming import ArrowRows, Rows, SparkRows, as_tables, parse_rows
+from kubothek.dataset.staging.stage import Staged, Staging, Written, incarnation, stage_rows
 from kubothek.engine.spark_types import arrow_schema
 from kubothek.errors import CubeNotFoundError, InvalidInputError
 from kubothek.model.cube import Cube

@@ -34,7 +34,7 @@ from kubothek.codec.keys import check_uuid, header_key, header_keys, schema_key
 from kubothek.codec.labels import label_prefixes
 from kubothek.codec.schema import encode_schema
 from kubothek.dataset.delete_scope import select_deleted
-from kubothek.dataset.index_files import staged_keys, write_indices
+from kubothek.dataset.indices.files import staged_keys, write_indices
 from kubothek.dataset.snapshot import Snapshot, find_snapshot
 from kubothek.errors import (
     AlreadyExistsError,

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kubothek.dataset.lookup import load_postings
+from kubothek.dataset.indices.lookup import load_postings
 from kubothek.dataset.scan import Scan, open_scan
 from kubothek.dataset.snapshot import Snapshot, load_snapshot
 from kubothek.model.header import FILE_PREFIX

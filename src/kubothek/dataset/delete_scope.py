@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kubothek.codec.data import corrupt_file, group_statistics
-from kubothek.dataset.lookup import index_only_columns, load_postings, look_up
+from kubothek.dataset.indices.lookup import index_only_columns, load_postings, look_up
 from kubothek.dataset.snapshot import Snapshot
 from kubothek.engine.local import map_in_threads
 from kubothek.model.condition import Condition

@@ -15,13 +15,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kubothek.codec.keys import check_table, check_uuid
-from kubothek.dataset.arguments import check_flag, check_header_format, parse_metadata, parse_scope, stored_layout
 from kubothek.dataset.commit import commit
 from kubothek.dataset.dataset import Dataset
-from kubothek.dataset.discard import discard_on_error
 from kubothek.dataset.snapshot import Snapshot, find_snapshot
-from kubothek.dataset.staged_files import check_files, staged_partition_keys
-from kubothek.dataset.staging import Staging, incarnation
+from kubothek.dataset.staging.arguments import (
+    check_flag,
+    check_header_format,
+    parse_metadata,
+    parse_scope,
+    stored_layout,
+)
+from kubothek.dataset.staging.discard import discard_on_error
+from kubothek.dataset.staging.stage import Staging, incarnation
+from kubothek.dataset.staging.staged_files import check_files, staged_partition_keys
 from kubothek.dataset.write import stage_data
 from kubothek.engine.spark import is_spark_schema
 from kubothek.engine.spark_types import arrow_schema

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kubothek.dataset.lookup import index_only_columns, load_postings, look_up
+from kubothek.dataset.indices.lookup import index_only_columns, load_postings, look_up
 from kubothek.dataset.snapshot import Snapshot
 from kubothek.engine import local
 from kubothek.engine import spark as on_spark

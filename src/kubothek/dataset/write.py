@@ -13,13 +13,19 @@ from dataclasses import replace
 from typing import Any
 
 from kubothek.codec.keys import check_table, check_uuid
-from kubothek.dataset.arguments import check_flag, check_header_format, parse_metadata, parse_scope, stored_layout
 from kubothek.dataset.commit import commit
 from kubothek.dataset.dataset import Dataset
-from kubothek.dataset.discard import discard_on_error
-from kubothek.dataset.incoming import Rows, as_tables, parse_data
 from kubothek.dataset.snapshot import Snapshot, find_snapshot
-from kubothek.dataset.staging import Staged, Staging, Written, incarnation, stage_rows
+from kubothek.dataset.staging.arguments import (
+    check_flag,
+    check_header_format,
+    parse_metadata,
+    parse_scope,
+    stored_layout,
+)
+from kubothek.dataset.staging.discard import discard_on_error
+from kubothek.dataset.staging.incoming import Rows, as_tables, parse_data
+from kubothek.dataset.staging.stage import Staged, Staging, Written, incarnation, stage_rows
 from kubothek.errors import AlreadyExistsError, InvalidInputError
 from kubothek.model.header import SINGLE_TABLE, HeaderFormat
 from kubothek.model.staged import ChangeSet, StagedPartition

@@ -1,7 +1,7 @@
 """What is wrong with a dataset, as far as values that are already loaded tell: pure checks, each returning problems.
 
 They compare what the header records with what the store lists, with what a file's footer says, and with what a column
-holds. The files are read elsewhere (``kubothek.dataset.verify``), one after the other.
+holds. The files are read elsewhere (``kubothek.dataset.upkeep.verify``), one after the other.
 """
 
 from __future__ import annotations

@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kubothek.codec.keys import check_uuid, index_key, is_deletion_key, schema_key
-from kubothek.dataset.arguments import check_flag
 from kubothek.dataset.commit import WORLD, commit
 from kubothek.dataset.dataset import Dataset
-from kubothek.dataset.objects import find_headers, list_objects
 from kubothek.dataset.snapshot import Snapshot, find_snapshot, load_snapshot
+from kubothek.dataset.staging.arguments import check_flag
+from kubothek.dataset.upkeep.objects import find_headers, list_objects
 from kubothek.engine.local import map_in_threads
 from kubothek.errors import (
     AlreadyExistsError,

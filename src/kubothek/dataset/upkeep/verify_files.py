@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from kubothek.codec.data import corrupt_file
 from kubothek.codec.keys import data_suffix
 from kubothek.codec.partition_values import partition_values
-from kubothek.dataset.index_files import merged_index
+from kubothek.dataset.indices.files import merged_index
 from kubothek.dataset.snapshot import Snapshot
 from kubothek.engine.data_files import FileScan, open_parquet
 from kubothek.engine.local import map_in_threads

@@ -2,8 +2,8 @@
 
 Nothing here is visible to readers: files get fresh names that no header refers to. A Spark DataFrame is written by
 Spark's tasks, anything else by the same tasks in threads of this process, frame by frame (all frames at once where
-equal values are to share a file). Tables are written one by one; :mod:`kubothek.dataset.pairing` makes partitions of
-their files.
+equal values are to share a file). Tables are written one by one; :mod:`kubothek.dataset.staging.pairing` makes
+partitions of their files.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 from kubothek.codec.keys import staged_prefix
-from kubothek.dataset.discard import discard_by_listing
-from kubothek.dataset.incoming import ArrowTables, SparkTables, Tables
-from kubothek.dataset.pairing import pair_tables
 from kubothek.dataset.snapshot import Snapshot
+from kubothek.dataset.staging.discard import discard_by_listing
+from kubothek.dataset.staging.incoming import ArrowTables, SparkTables, Tables
+from kubothek.dataset.staging.pairing import pair_tables
 from kubothek.engine import spark as on_spark
 from kubothek.engine.join import sort_rows
 from kubothek.engine.local import map_in_threads

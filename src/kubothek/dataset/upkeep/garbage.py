@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kubothek.codec.keys import check_uuid
-from kubothek.dataset.arguments import check_flag
 from kubothek.dataset.commit import WORLD
-from kubothek.dataset.objects import find_headers, list_objects
 from kubothek.dataset.snapshot import not_found
+from kubothek.dataset.staging.arguments import check_flag
+from kubothek.dataset.upkeep.objects import find_headers, list_objects
 from kubothek.errors import InvalidInputError
 from kubothek.plan.garbage import find_garbage
 from kubothek.store.interface import Store

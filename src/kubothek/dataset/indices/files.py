@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from kubothek.codec.index import REBUILD, embedded_values, encode_parts, read_index, read_index_parts
 from kubothek.codec.keys import index_key
-from kubothek.dataset.index_stream import stream_index
+from kubothek.dataset.indices.stream import stream_index
 from kubothek.engine.local import map_in_threads
 from kubothek.errors import CorruptDatasetError, ObjectNotFoundError, StoreError
 from kubothek.plan.apply import IndexMerge

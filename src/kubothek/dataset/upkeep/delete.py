@@ -23,9 +23,9 @@ import pyarrow.compute as pc
 from kubothek.codec.deletion import decode_deletion, encode_deletion
 from kubothek.codec.keys import deletion_key, is_deletion_key, private_root, schema_key
 from kubothek.codec.object_kinds import object_kinds
-from kubothek.dataset.objects import find_headers, list_objects, objects_table
-from kubothek.dataset.schema_copies import put_schema_copies
 from kubothek.dataset.snapshot import find_snapshot, not_found
+from kubothek.dataset.upkeep.objects import find_headers, list_objects, objects_table
+from kubothek.dataset.upkeep.schema_copies import put_schema_copies
 from kubothek.model.header import Header
 from kubothek.plan.garbage import known_tables, named_keys
 from kubothek.store.interface import Store

@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 from kubothek.codec.keys import header_keys, schema_key
 from kubothek.codec.pandas_metadata import PANDAS_KEY
 from kubothek.codec.schema import decode_schema
-from kubothek.dataset.arguments import check_flag
-from kubothek.dataset.objects import list_objects
-from kubothek.dataset.schema_copies import put_schema_copies
 from kubothek.dataset.snapshot import Snapshot, find_snapshot, not_found
-from kubothek.dataset.verify_files import UNREADABLE, check_index, check_table_files
+from kubothek.dataset.staging.arguments import check_flag
+from kubothek.dataset.upkeep.objects import list_objects
+from kubothek.dataset.upkeep.schema_copies import put_schema_copies
+from kubothek.dataset.upkeep.verify_files import UNREADABLE, check_index, check_table_files
 from kubothek.errors import CorruptDatasetError
 from kubothek.model.problem import Problem
 from kubothek.plan.verify import check_tables, table_files

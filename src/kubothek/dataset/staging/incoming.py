@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from kubothek.codec.keys import check_table
-from kubothek.dataset.pandas_rows import table_from_pandas
+from kubothek.dataset.staging.pandas_rows import table_from_pandas
 from kubothek.engine.spark import is_spark
 from kubothek.engine.writing import BUCKET
 from kubothek.errors import InvalidInputError, SchemaError

@@ -1,0 +1,1 @@
+"""Secondary indices as files: built, merged when partitions come and go, and asked."""

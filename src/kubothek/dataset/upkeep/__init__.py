@@ -1,0 +1,1 @@
+"""What looks after a dataset: copies, deletion, the collection of garbage, and verification."""
