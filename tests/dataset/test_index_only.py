@@ -122,3 +122,15 @@ def test_columns_that_are_nowhere() -> None:
         shared().scan(["x", "z"])
     with pytest.raises(UnknownColumnError, match="z"):
         shared().scan(where="x == 1 & z == 1")
+
+
+def test_new_rows_have_no_value() -> None:
+    """Rows are added as always; the column is null in them, and the index stays as it is for all others."""
+    ds = with_index("x", {5: [1, 4], 6: [2]})
+    kb.update_dataset(pa.table({"p": [1, 9], "v1": [11, 90]}), "u", ds.store)
+    staged = kb.write_partitions(pa.table({"p": [9], "v1": [91]}), "u", ds.store)
+    ds = kb.commit_dataset("u", ds.store, new_partitions=staged, delete_scope=[{"p": 2}])
+    found = {row["v1"]: row["x"] for row in ds.scan(["v1", "x"]).to_arrow().to_pylist()}
+    assert found == {10: 5, 30: None, 40: 5, 41: 5, 11: None, 90: None, 91: None}
+    assert sorted(ds.scan("v1", where="x == 5").to_arrow()["v1"].to_pylist()) == [10, 40, 41]
+    assert kb.verify_dataset("u", ds.store) == []

@@ -169,6 +169,8 @@ def update_dataset(
 ) -> Dataset:
     """Add rows to a dataset and delete partitions from it, in one commit; creates the dataset if it is absent.
 
+    A column that no table of an old dataset has, but an index, is null in new rows.
+
     Parameters
     ----------
     data

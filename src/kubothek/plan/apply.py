@@ -222,7 +222,8 @@ def _merge(column: str, base: Base | None, change: ChangeSet, layout: DatasetLay
         base_key=base.header.indices.get(column) if stored and base else None,
         embedded=base.header.embedded_indices.get(column, {}) if stored and base else {},
         built=built,
-        added=tuple((part.label, part.index_values[column]) for part in change.added),
+        # New partitions say nothing about a column that no table has: its value is null in them.
+        added=tuple((p.label, p.index_values[column]) for p in change.added if column in p.index_values),
         removed_labels=removed,
     )
 

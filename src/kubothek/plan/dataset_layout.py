@@ -6,7 +6,7 @@ type). Without a base, or where the base is overwritten, the change says it all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -114,7 +114,7 @@ def next_indices(base: Base | None, change: ChangeSet, layout: DatasetLayout, uu
             "secondary_indices.",
             columns=tuple(uncovered),
         )
-    _check_values(columns, change, uuid)
+    _check_values([c for c in columns if column_type(layout, c) is not None], change, uuid)
     return columns
 
 
@@ -163,7 +163,7 @@ def column_type(layout: DatasetLayout | Base, column: str) -> pa.DataType | None
     return next((kind for kind in kinds if not pa.types.is_null(kind)), kinds[0] if kinds else None)
 
 
-def _check_values(columns: tuple[str, ...], change: ChangeSet, uuid: str) -> None:
+def _check_values(columns: Sequence[str], change: ChangeSet, uuid: str) -> None:
     missing = sorted({c for c in columns for part in change.added if c not in part.index_values})
     if missing:
         raise InvalidInputError(

@@ -20,6 +20,8 @@ def stored_layout(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return partition keys and indices of new files: as the dataset has them, or as given for a new one.
 
+    Indices on columns that no table has are left out: new files say nothing about these.
+
     Raises
     ------
     SchemaError
@@ -35,7 +37,9 @@ def stored_layout(
             f"{', '.join(keys) or 'nothing'}. Leave partition_on out to add to it as it is.",
             columns=keys,
         )
-    return base.partition_keys, tuple(dict.fromkeys((*base.index_columns, *indices)))
+    held = {name for schema in base.schemas.values() for name in schema.names}
+    kept = [column for column in base.index_columns if column in held]
+    return base.partition_keys, tuple(dict.fromkeys((*kept, *indices)))
 
 
 def parse_scope(scope: Any) -> tuple[Condition, ...]:
