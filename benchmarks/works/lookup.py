@@ -163,7 +163,7 @@ def running_plateau(store: Path) -> Iterator[Plateau]:
     python = Path(os.environ.get("INTEROP_PYTHON", _ROOT / ".interop-venv" / "bin" / "python"))
     assert python.exists(), f"{python} is missing: `make bench` makes the environment in which Plateau runs"
     command = [str(python), "-W", "ignore", str(Path(__file__).with_name("with_plateau.py")), str(store)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603  ours
         assert process.stdin is not None
         assert process.stdout is not None
         requests, answers = process.stdin, process.stdout

@@ -22,7 +22,7 @@ from kubothek.testing.kinds import FLAT, Kind, flat_kinds, nested_kinds
 
 MASK = 2**64 - 1
 ANY_KIND = st.one_of(flat_kinds(), nested_kinds())
-EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001
+EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  no zone
 
 
 def mix(z: int) -> int:

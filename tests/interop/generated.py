@@ -27,7 +27,7 @@ SEED = int(os.environ.get("INTEROP_SEED", "0"))
 # They take a path from a column's name, and `partition` is the name of a column of theirs.
 _NAMES = [name for name in NAMES if "/" not in name]
 _EXACT = 2**53
-_FIRST, _LAST = datetime(1678, 1, 1), datetime(2262, 1, 1)  # noqa: DTZ001
+_FIRST, _LAST = datetime(1678, 1, 1), datetime(2262, 1, 1)  # noqa: DTZ001  no zone
 _NO_PARTITION = (pa.types.is_boolean, pa.types.is_decimal, pa.types.is_binary)
 
 

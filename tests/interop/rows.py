@@ -12,7 +12,7 @@ import pyarrow as pa
 
 def every_type() -> pa.Table:
     """Four rows with a column per type that all know, and nulls where pandas keeps the type in spite of them."""
-    instants = [datetime(2020, 1, 1, 1, 2, 3, 4), None, datetime(1999, 12, 31), datetime(2024, 2, 29)]  # noqa: DTZ001
+    instants = [datetime(2020, 1, 1, 1, 2, 3, 4), None, datetime(1999, 12, 31), datetime(2024, 2, 29)]  # noqa: DTZ001  no zone
     return pa.table(
         {
             "p": pa.array([1, 1, 2, -3], pa.int16()),
@@ -56,7 +56,7 @@ def months(*numbers: int, add: float = 0.0) -> pa.Table:
             "i1": [number % 2 if i % 2 else 100 + number for i, number in enumerate(p)],
             "s": [f"ü{i % 2}" for i in range(len(p))],
             "v1": pa.array([None if i % 2 else number + add for i, number in enumerate(p)], pa.float64()),
-            "t": pa.array([datetime(2024, number, 1) for number in p], pa.timestamp("us")),  # noqa: DTZ001
+            "t": pa.array([datetime(2024, number, 1) for number in p], pa.timestamp("us")),  # noqa: DTZ001  no zone
         }
     )
 

@@ -199,7 +199,7 @@ class Interoperates:
         dataset = open_dataset("d", tmp_path)
         assert dataset.schema == first.schema
         assert same_rows(dataset.scan().to_arrow(), dataset, pa.concat_tables([rows, complete]))
-        day = datetime(2024, 2, 29)  # noqa: DTZ001
+        day = datetime(2024, 2, 29)  # noqa: DTZ001  no zone
         assert dataset.scan(where=C("timestamp") == day).to_arrow().num_rows == 2
 
     def test_we_read_what_it_wrote(self, tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def keep(out: Path, rows: pd.DataFrame, facts: Any) -> None:
     out.with_suffix(".json").write_text(json.dumps(facts))
 
 
-ACTIONS: Dict[str, Callable[..., None]] = {  # noqa: UP006
+ACTIONS: Dict[str, Callable[..., None]] = {  # noqa: UP006  Python 3.8 runs this
     "read": read,
     "write": write,
     "update": update,

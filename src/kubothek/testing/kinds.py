@@ -93,11 +93,11 @@ def _decimals(given: pa.DataType) -> Kind:
 
 
 def _timestamps(given: pa.DataType) -> Kind:
-    low, high = datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999999)  # noqa: DTZ001
+    low, high = datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999999)  # noqa: DTZ001  no zone
     if given.unit == "ns":
-        low, high = datetime(1677, 9, 22), datetime(2262, 4, 10)  # noqa: DTZ001
+        low, high = datetime(1677, 9, 22), datetime(2262, 4, 10)  # noqa: DTZ001  no zone
     step = {"s": 1_000_000, "ms": 1000}.get(given.unit, 1)
-    days = [low, high, *(datetime(y, 1, 1) for y in (1969, 1970, 2020)), datetime(2020, 3, 29, 2, 30, 15, 123456)]  # noqa: DTZ001
+    days = [low, high, *(datetime(y, 1, 1) for y in (1969, 1970, 2020)), datetime(2020, 3, 29, 2, 30, 15, 123456)]  # noqa: DTZ001  no zone
     moments = _edges(days, st.datetimes(low, high)).map(
         lambda moment: moment.replace(microsecond=moment.microsecond // step * step, fold=0)
     )
