@@ -37,7 +37,7 @@ def put_dataset(url: str, uuid: str = "u", times: int = 1) -> Store:
     index = index_key(uuid, "i1", datetime(2026, 7, 1, tzinfo=UTC))
     state = CommitState(version=3, commit="c", recent=("c",), incarnation="1f", schema={"table": SCHEMA})
     header = Header(uuid, ("p", "q"), partitions, indices={"i1": index}, metadata=METADATA, state=state)
-    store.put(index, encode_index("i1", INDEX))
+    store.put(index, encode_index("i1", [INDEX]))
     store.put(header_key(uuid, "json"), encode_header(header))
     return store
 

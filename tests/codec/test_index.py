@@ -82,7 +82,7 @@ def test_an_index_is_the_sorted_postings(name: str, data: st.DataObject) -> None
     removed = data.draw(st.lists(st.sampled_from("abc"), max_size=2))
     merged = merge_index("i1", build(base, t), build(added, t), pa.array(removed, pa.string()))
     assert entries(merged) == expected([*((v, p) for v, p in base if p not in removed), *added])
-    assert read(encode_index("i1", merged), t) == merged
+    assert read(encode_index("i1", [merged]), t) == merged
     assert merged.schema == pa.schema([("i1", t), ("partition", pa.list_(pa.string()))])
 
 
@@ -123,7 +123,7 @@ def test_a_lookup_reads_one_row_group() -> None:
     """Footer and one row group of a large index are read, whatever the value."""
     n = 100_000
     index = index_from_postings("i1", pa.array(range(n)), pa.array([f"p={i % 100}/x" for i in range(n)]))
-    data = encode_index("i1", index)
+    data = encode_index("i1", [index])
     seen: list[int] = []
 
     class Counting(io.BytesIO):
@@ -141,7 +141,7 @@ def test_a_lookup_reads_one_row_group() -> None:
 
 def test_only_matching_entries_are_returned() -> None:
     """Rows of the row groups that were read are filtered too."""
-    data = encode_index("i1", build([("a", "1"), ("b", "1"), ("c", "2")], pa.string()))
+    data = encode_index("i1", [build([("a", "1"), ("b", "1"), ("c", "2")], pa.string())])
     condition = IsIn("i1", pa.array(["c", "a", "z"]))
     assert entries(read(data, pa.string(), condition)) == [("a", ["1"]), ("c", ["2"])]
     assert read(data, pa.string(), Comparison("i1", ">", pa.scalar("x"))).num_rows == 0
@@ -176,13 +176,13 @@ def doubled_column() -> bytes:
     ("data", "message"),
     [
         (b"", "cannot be read as an index"),
-        (encode_index("i1", build([("a", "1")], pa.string())), "cannot be read as an index"),
+        (encode_index("i1", [build([("a", "1")], pa.string())]), "cannot be read as an index"),
         (
-            encode_index("i2", build([(1, "1")], pa.int64()).rename_columns(["i2", "partition"])),
+            encode_index("i2", [build([(1, "1")], pa.int64()).rename_columns(["i2", "partition"])]),
             "no column, or several, called i1",
         ),
-        (encode_index("i1", pa.table({"i1": [1], "partition": pa.nulls(1, pa.list_(pa.string()))})), "no labels"),
-        (encode_index("i1", pa.table({"i1": [1], "partition": [[None, "a"]]})), "null for one"),
+        (encode_index("i1", [pa.table({"i1": [1], "partition": pa.nulls(1, pa.list_(pa.string()))})]), "no labels"),
+        (encode_index("i1", [pa.table({"i1": [1], "partition": [[None, "a"]]})]), "null for one"),
         (doubled_column(), "no column, or several, called i1"),
     ],
     ids=["empty", "other type", "other column", "no labels", "a null label", "a column twice"],
@@ -198,7 +198,7 @@ def test_what_is_no_index_on_the_column_is_corrupt(data: bytes, message: str) ->
 def test_a_column_may_have_a_name_that_looks_like_a_path(column: str) -> None:
     """Arrow finds columns by paths too; a name is meant as it is."""
     index = build([(2, "2"), (1, "1")], pa.int64()).rename_columns([column, "partition"])
-    file = pa.BufferReader(encode_index(column, index))
+    file = pa.BufferReader(encode_index(column, [index]))
     assert read_index(file, "k", column, pa.int64()).to_pydict() == {column: [1, 2], "partition": [["1"], ["2"]]}
 
 
@@ -249,6 +249,6 @@ def test_our_files_look_like_kartotheks(corpus: Path) -> None:
         theirs = pq.ParquetFile(path)
         column = theirs.schema_arrow.names[0]
         index = read_index(pa.OSFile(str(path)), path.name, column, theirs.schema_arrow.field(0).type)
-        ours = pq.ParquetFile(pa.BufferReader(encode_index(column, index)))
+        ours = pq.ParquetFile(pa.BufferReader(encode_index(column, [index])))
         assert ours.schema_arrow.equals(theirs.schema_arrow), path
         assert [ours.schema.column(i).path for i in range(2)] == [theirs.schema.column(i).path for i in range(2)]

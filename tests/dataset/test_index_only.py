@@ -30,7 +30,7 @@ def with_index(column: str, entries: Mapping[Any, Sequence[int]], kind: pa.DataT
     key = index_key("u", column, datetime(2020, 1, 1, tzinfo=UTC))
     lists = [[labels[p] for p in listed] for listed in entries.values()]
     index = pa.table({column: pa.array(list(entries), kind), "partition": pa.array(lists, pa.list_(pa.string()))})
-    snapshot.store.put(key, encode_index(column, index))
+    snapshot.store.put(key, encode_index(column, [index]))
     indices = {**snapshot.header.indices, column: key}
     snapshot.store.put(snapshot.key, encode_header(replace(snapshot.header, indices=indices)))
     return kb.open_dataset("u", snapshot.store)

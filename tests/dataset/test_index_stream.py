@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from kubothek.codec.index import encode_index, encode_parts, read_index, read_index_parts
+from kubothek.codec.index import encode_index, read_index, read_index_parts
 from kubothek.dataset.indices.files import merged_index, merged_parts
 from kubothek.dataset.indices.stream import stream_index
 from kubothek.errors import CorruptDatasetError, ObjectNotFoundError
@@ -48,7 +48,7 @@ def plain(index: pa.Table) -> dict[int, list[str]]:
 def test_staged_values_are_merged(base: bool) -> None:
     """Runs, inline values, an index and removed labels give what plain Python gives."""
     store = new_store()
-    store.put("base", encode_index("x", BASE))
+    store.put("base", encode_index("x", [BASE]))
     runs = [range(100), range(50, 150)]
     change = merge({"d": staged(store, "s", *runs), "e": pa.array([7, 29_998])}, pa.array(["b"]), base)
     expected = {v: [one for one in labels if one != "b"] for v, labels in plain(BASE).items()} if base else {}
@@ -61,11 +61,11 @@ def test_staged_values_are_merged(base: bool) -> None:
 
 def test_parts_of_an_index() -> None:
     """A stored index is read in parts that together are all of it, and written from parts as from one table."""
-    data = encode_index("x", pa.concat_tables([BASE, BASE.slice(0, 0)]))
+    data = encode_index("x", [pa.concat_tables([BASE, BASE.slice(0, 0)])])
     kind, parts = read_index_parts(pa.BufferReader(data), "k", "x", None)
     assert kind == pa.int64()
     assert pa.concat_tables(list(parts)) == BASE.cast(pa.schema([("x", kind), ("partition", pa.list_(pa.string()))]))
-    halves = encode_parts("x", iter([BASE.slice(0, 7000), BASE.slice(7000)]))
+    halves = encode_index("x", iter([BASE.slice(0, 7000), BASE.slice(7000)]))
     assert read_index(pa.BufferReader(halves), "k", "x", pa.int64()).to_pydict() == BASE.to_pydict()
 
 

@@ -84,7 +84,7 @@ def put_index(store: Store, values: list[str], labels: list[list[int | str]]) ->
     """Replace the index; labels are given by their place, or as they are."""
     known = list(kb.open_dataset("u", store).partitions)
     names = [[known[label] if isinstance(label, int) else label for label in some] for some in labels]
-    store.put(index_key(store), encode_index("i1", pa.table({"i1": values, "partition": names})))
+    store.put(index_key(store), encode_index("i1", [pa.table({"i1": values, "partition": names})]))
 
 
 def put_plain_schema(store: Store) -> None:

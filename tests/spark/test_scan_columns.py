@@ -30,7 +30,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     snapshot = write_dataset(ROWS, "d", path, partition_on="p")._snapshot
     labels = snapshot.partitions["label"].to_pylist()
     key = index_key("d", "x", datetime(2020, 1, 1, tzinfo=UTC))
-    snapshot.store.put(key, encode_index("x", pa.table({"x": [5, 6], "partition": [labels[:1], labels[1:2]]})))
+    snapshot.store.put(key, encode_index("x", [pa.table({"x": [5, 6], "partition": [labels[:1], labels[1:2]]})]))
     snapshot.store.put(snapshot.key, encode_header(replace(snapshot.header, indices={"x": key})))
     return open_dataset("d", path)
 

@@ -29,21 +29,17 @@ REBUILD = "Build the index again with build_dataset_indices, or forget it with d
 """What to do about an index that cannot be read: it says nothing that the data does not."""
 
 
-def encode_index(column: str, index: pa.Table) -> bytes:
+def encode_index(column: str, parts: Iterable[pa.Table]) -> bytes:
     """Return the Parquet file of an index.
 
     Parameters
     ----------
     column
         The indexed column.
-    index
-        Its values and the labels of each in ``partition``, as :func:`merge_index` returns them.
+    parts
+        Its values and the labels of each in ``partition``, as :func:`merge_index` returns them: at least one table, and
+        those of smaller values first.
     """
-    return encode_parts(column, [index])
-
-
-def encode_parts(column: str, parts: Iterable[pa.Table]) -> bytes:
-    """Return the Parquet file of an index that comes in parts, at least one, those of smaller values first."""
     waiting = iter(parts)
     first = next(waiting)
     schema = index_schema(column, first[column].type)

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 import numpy as np
 import pyarrow as pa
 
-from kubothek.codec.index import REBUILD, embedded_values, encode_parts, read_index, read_index_parts
+from kubothek.codec.index import REBUILD, embedded_values, encode_index, read_index, read_index_parts
 from kubothek.codec.keys import index_key
 from kubothek.dataset.indices.stream import stream_index
 from kubothek.engine.local import map_in_threads
@@ -37,7 +37,7 @@ def write_indices(
     """
 
     def write(merge: IndexMerge) -> str:
-        key = _put_new(store, uuid, merge.column, encode_parts(merge.column, merged_parts(store, merge)), when)
+        key = _put_new(store, uuid, merge.column, encode_index(merge.column, merged_parts(store, merge)), when)
         written.append(key)
         return key
 
