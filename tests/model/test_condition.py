@@ -80,8 +80,8 @@ def test_a_condition_has_no_truth_value(use):
 
 @pytest.mark.parametrize(
     "wrong",
-    [lambda: C("x") < None, lambda: C("x") == C("y"), lambda: C("x").isin("ab"), lambda: C(1)],
-    ids=["order of null", "two columns", "text as list", "number as column"],
+    [lambda: C("x") < None, lambda: C("x") == C("y"), lambda: C("x").isin("ab"), lambda: C("x").isin(1), lambda: C(1)],
+    ids=["order of null", "two columns", "text as list", "number as list", "number as column"],
 )
 def test_meaningless_comparisons_are_refused(wrong):
     """What cannot be meant raises where it is written."""

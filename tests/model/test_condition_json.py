@@ -61,6 +61,7 @@ def test_no_parts_are_everything_or_nothing(condition, value):
         {"column": "x", "op": "==", "value": 1, "more": 2},
         {"column": "x", "op": "==", "value": {"date": "2020-13-01"}},
         {"column": "x", "op": "==", "value": {"decimal": "a"}},
+        {"column": "x", "op": "==", "value": {"timestamp": "2020-01-31T12:00:00.1234567"}},
         {"column": "x", "op": "==", "value": {"colour": "red"}},
         {"column": "x", "op": "==", "value": [1]},
         {"and": {"column": "x"}},

@@ -78,6 +78,13 @@ LITERALS = st.one_of(
         ("x < inf & y > -inf", (C("x") < float("inf")) & (C("y") > float("-inf"))),
         ("`wind speed` > 1 & `a``b` > 1", (C("wind speed") > 1) & (C("a`b") > 1)),
         ("größe > 1 & date == 1 & b == 2", (C("größe") > 1) & (C("date") == 1) & (C("b") == 2)),
+        ("x between 1 and 5 and y < 2", (C("x") >= 1) & (C("x") <= 5) & Y2),
+        ("x NOT BETWEEN 1 AND 5", ~((C("x") >= 1) & (C("x") <= 5))),
+        ("between == 1 | between between 1 and 2", (C("between") == 1) | (C("between") >= 1) & (C("between") <= 2)),
+        ("x == 'it''s'", C("x") == "it's"),
+        ('x in ("say ""a""", \'\', "")', IsIn("x", ('say "a"', "", ""))),
+        ("x < 2020-01-31 12:00", C("x") < datetime(2020, 1, 31, 12)),  # noqa: DTZ001
+        ("x < 12:00:00.250000000", C("x") < time(12, 0, 0, 250000)),
         ("", EVERYTHING),
         ("true", EVERYTHING),
         ("false", NOTHING),
@@ -138,6 +145,12 @@ def test_scalars_of_other_libraries_print_as_what_they_are(value, text):
         (r"x == '\q'", 5, "escape"),
         ("x == b'ü'", 5, "ASCII"),
         ("x == 12abc", 5, "no meaning"),
+        ("x < 1e400", 4, "no float is so large"),
+        ("x < 2020-01-31T12:00:00.1234567", 4, "microseconds"),
+        ("x between 1", 11, "the other bound"),
+        ("x between null and 5", 10, "no order"),
+        ("x not == 1", 6, "'in' or 'between'"),
+        ("`between` `between` 1 and 2", 10, "an operator"),
         ("x == 1 &\n  y @ 2", 13, "no meaning"),
     ],
 )
@@ -149,3 +162,9 @@ def test_a_wrong_text_points_at_the_place(text, position, problem):
     assert caught.value.position == position
     assert text.split("\n")[-1] in line
     assert caret.index("^") - 2 == position - (text.rfind("\n", 0, position) + 1)
+
+
+def test_a_text_nested_too_deeply_is_refused():
+    """No text can exhaust the stack."""
+    with pytest.raises(InvalidInputError, match="too deeply"):
+        parse_text("(" * 10_000 + "x == 1" + ")" * 10_000)

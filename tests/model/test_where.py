@@ -30,6 +30,8 @@ X1 = C("x") == 1
         ([[("x", "in", pa.array([1]))]], C("x").isin([pa.scalar(1)])),
         ([[("x", "not in", [1])]], ~C("x").isin([1])),
         ([[("x", "in", [])]], C("x").isin([])),
+        ({"column": "x", "op": "==", "value": 1}, X1),
+        ({"not": {"column": "x", "op": "==", "value": 1}}, ~X1),
     ],
     ids=lambda value: str(value).partition(" object at ")[0],
 )
@@ -54,6 +56,8 @@ def test_every_form_means_the_same_condition(where, expected):
         ([[("x", "==", [1])]], "use 'in'"),
         ([[("x", "<", None)]], "no order"),
         ([[("x", ">=", float("nan"))]], "no order"),
+        ([X1, X1], r"\[0\] is a condition already .* combine conditions with &"),
+        ({"x": 1}, "no condition"),
         (5, "int"),
         (C("x"), "C"),
     ],

@@ -9,10 +9,16 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kubothek.errors import PredicateTypeError, UnknownColumnError
 from kubothek.model.condition import C, Comparison, IsIn, IsNull, Not, Or
+from kubothek.model.condition_json import condition_to_json
+from kubothek.model.where import parse_where
 from kubothek.plan.bind import bind
+from kubothek.testing.conditions import conditions
+from kubothek.testing.kinds import FLAT
 
 NOON = datetime(2020, 1, 31, 12)  # noqa: DTZ001
 MIDNIGHT = datetime(2020, 1, 31)  # noqa: DTZ001
@@ -180,3 +186,13 @@ def test_binding_twice_changes_nothing():
     condition = (C("x") < 123456) & C("y").isin([None, NOON.replace(tzinfo=UTC)]) & ~(C("v1") >= 1)
     bound = bind(condition, schema, subject="dataset 'd'")
     assert bind(bound, schema, subject="dataset 'd'") == bound
+
+
+@given(name=st.sampled_from([name for name, kind in FLAT.items() if kind.flat]), data=st.data())
+def test_a_bound_condition_is_written_and_read_as_it_is(name, data):
+    """As text and as JSON, with literals of every type that a column may have, it comes back equal."""
+    schema = pa.schema({"x": FLAT[name].record})
+    asked = data.draw(conditions({"x": FLAT[name].values.filter(lambda value: value == value)}, max_leaves=3))
+    bound = bind(asked, schema, subject="d")
+    for again in (parse_where(str(bound)), parse_where(condition_to_json(bound))):
+        assert bind(again, schema, subject="d") == bound

@@ -218,8 +218,10 @@ class C:
 
     def isin(self, values: Iterable[Any]) -> Condition:
         """Match rows with one of these values; ``None`` among them matches null."""
-        if isinstance(values, (str, bytes)):
-            raise InvalidInputError(f"isin needs a list of values for {self.name}, but got the text {values!r}.")
+        if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+            raise InvalidInputError(
+                f"isin needs a list of values for {self.name}, but got a {type(values).__name__}: {values!r}."
+            )
         return IsIn(self.name, tuple(values))
 
     def in_interval(self, start: Any = None, stop: Any = None) -> Condition:

@@ -26,12 +26,12 @@ from typing import Any, get_args
 
 from kubothek.errors import InvalidInputError
 from kubothek.model.condition import And, Comparison, Condition, IsIn, IsNull, Not, Operator, Or
-from kubothek.model.literal import python_value
+from kubothek.model.literal import python_value, whole_microseconds
 
 _READERS: dict[str, Callable[[str], Any]] = {
     "date": date.fromisoformat,
-    "timestamp": datetime.fromisoformat,
-    "time": time.fromisoformat,
+    "timestamp": lambda text: datetime.fromisoformat(whole_microseconds(text)),
+    "time": lambda text: time.fromisoformat(whole_microseconds(text)),
     "decimal": Decimal,
     "float": float,
     "bytes": lambda text: base64.b64decode(text, validate=True),
@@ -39,7 +39,17 @@ _READERS: dict[str, Callable[[str], Any]] = {
 
 
 def condition_to_json(condition: Condition) -> Any:
-    """Return the condition as a JSON value (dicts, lists and scalars).
+    """Return a condition as a JSON value, to keep it or to send it to a process that shares no Python.
+
+    Parameters
+    ----------
+    condition
+        Any condition.
+
+    Returns
+    -------
+    Any
+        Dicts, lists and scalars, as :func:`json.dumps` takes them. Functions with ``where=`` take it as well.
 
     Raises
     ------
@@ -48,7 +58,9 @@ def condition_to_json(condition: Condition) -> Any:
 
     Examples
     --------
-    >>> condition_to_json(Comparison("DAY", ">=", date(2020, 1, 31)))
+    >>> from datetime import date
+    >>> from kubothek import C, condition_to_json
+    >>> condition_to_json(C("DAY") >= date(2020, 1, 31))
     {'column': 'DAY', 'op': '>=', 'value': {'date': '2020-01-31'}}
     """
     match condition:
@@ -70,6 +82,16 @@ def condition_to_json(condition: Condition) -> Any:
 def condition_from_json(value: Any) -> Condition:
     """Return the condition that :func:`condition_to_json` gave as ``value``.
 
+    Parameters
+    ----------
+    value
+        What :func:`json.loads` makes of the text.
+
+    Returns
+    -------
+    Condition
+        Equal to the one that was written.
+
     Raises
     ------
     InvalidInputError
@@ -77,6 +99,7 @@ def condition_from_json(value: Any) -> Condition:
 
     Examples
     --------
+    >>> from kubothek import condition_from_json
     >>> print(condition_from_json({"not": {"column": "TEMP", "op": "in", "values": [1, None]}}))
     ~(TEMP in (1, null))
     """

@@ -7,15 +7,18 @@ A tokenizer and a recursive descent, one function per line of the grammar::
     single     = ("~" | "!" | "not") single | "(" either ")" | comparison
     comparison = column operator literal | literal operator column
                | column ["not"] "in" "(" [ literal { "," literal } ] ")"
+               | column ["not"] "between" literal "and" literal
                | column "is" ["not"] "null" | "true" | "false"
 
 A comparison binds tighter than "not", "not" than "&", and "&" than "|", whether they are written as words or as signs.
+As in SQL, both bounds of "between" belong to it, and a quote within quotes may be written twice.
 Literals and names are described in ``kubothek.model.literal``. What a quoted text means (a date, say) is decided when
 the condition meets its columns.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,15 +39,15 @@ from kubothek.model.condition import (
     all_of,
     any_of,
 )
-from kubothek.model.literal import WORDS
+from kubothek.model.literal import WORDS, whole_microseconds
 
 _CLOCK = r"\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?"
 _TOKEN = re.compile(
     rf"""(?P<space>\s+)
     | (?P<quoted>(?P<kind>b|date|timestamp|time|decimal)?
-      (?P<quote>["'])(?P<body>(?:(?!(?P=quote))[^\\]|\\.)*)(?P=quote))
+      (?P<quote>["'])(?P<body>(?:(?!(?P=quote))[^\\]|\\.|(?P=quote){{2}})*)(?P=quote))
     | `(?P<column>(?:[^`]|``)+)`
-    | (?P<timestamp>\d{{4}}-\d{{2}}-\d{{2}}T{_CLOCK}(?!\w))
+    | (?P<timestamp>\d{{4}}-\d{{2}}-\d{{2}}[T ]{_CLOCK}(?!\w))
     | (?P<date>\d{{4}}-\d{{2}}-\d{{2}}(?!\w))
     | (?P<time>{_CLOCK}(?!\w))
     | (?P<number>[+-]?(?:(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?|(?i:inf))(?![\w.]))
@@ -65,6 +68,7 @@ class _Token:
     kind: str  # "column", "literal", "end", or the sign or word itself
     value: Any
     start: int
+    plain: bool = False  # whether it is a column without backticks
 
 
 def parse_text(text: str) -> Condition:
@@ -81,7 +85,10 @@ def parse_text(text: str) -> Condition:
     Or(parts=(And(parts=(Comparison(column='TEMP', op='<', value=0), IsIn(column='COUNTRY_CODE', values=('DE', 'AT')))),
               Not(part=Comparison(column='DAY', op='>=', value=datetime.date(2020, 1, 31)))))
     """
-    return _Parser(text).condition() if text.strip() else EVERYTHING
+    try:
+        return _Parser(text).condition() if text.strip() else EVERYTHING
+    except RecursionError:
+        raise InvalidInputError("Cannot read the condition: it is nested too deeply.", text=text) from None
 
 
 class _Parser:
@@ -127,10 +134,9 @@ class _Parser:
                 self._refuse("'is' can only be followed by 'null' or 'not null'", back=1)
             return Not(IsNull(column)) if negated else IsNull(column)
         if self._take("~"):
-            self._expect("in", "'in'")
-            return Not(IsIn(column, self._list()))
-        if self._take("in"):
-            return IsIn(column, self._list())
+            return Not(self._membership(column, "'in' or 'between'"))
+        if self._peek() == "in" or self._is_between():
+            return self._membership(column, "'in'")
         op = self._operator()
         if self._peek() == "column":
             self._refuse("a value was expected here; a text is written in quotes, and columns are compared with values")
@@ -138,6 +144,20 @@ class _Parser:
         if self._peek() in _FLIPPED:
             self._refuse("one comparison at a time: write x >= 1 & x < 5")
         return self._compare(column, op, value)
+
+    def _membership(self, column: str, expected: str) -> Condition:
+        if not self._is_between():
+            self._expect("in", expected)
+            return IsIn(column, self._list())
+        self.next += 1
+        first = self._compare(column, ">=", self._expect("literal", "a value").value)
+        self._expect("&", "'and' and the other bound")
+        return all_of((first, self._compare(column, "<=", self._expect("literal", "a value").value)))
+
+    def _is_between(self) -> bool:
+        """Whether the word comes next; it has its meaning only here, so that columns may have this name."""
+        token = self.tokens[self.next]
+        return token.kind == "column" and token.plain and token.value.casefold() == "between"
 
     def _flipped(self) -> Condition:
         value = self._expect("literal", "a value").value
@@ -207,7 +227,7 @@ def _token(text: str, found: re.Match[str]) -> _Token:
     if kind == "column":
         return _Token("column", found["column"].replace("``", "`"), start)
     if kind == "word" and found[0].casefold() not in WORDS:
-        return _Token("column", found[0], start)
+        return _Token("column", found[0], start, plain=True)
     if kind in ("word", "sign"):
         word = _SAME.get(found[0].casefold(), found[0].casefold())
         return _Token("literal", _CONSTANTS[word], start) if word in _CONSTANTS else _Token(word, None, start)
@@ -222,23 +242,31 @@ def _token(text: str, found: re.Match[str]) -> _Token:
 def _literal(found: re.Match[str]) -> Any:
     kind, body = found.lastgroup, found[0]
     if kind == "quoted":
-        kind, body = found["kind"] or "text", _ESCAPE.sub(_unescape, found["body"])
+        kind, quote = found["kind"] or "text", found["quote"]
+        body = _ESCAPE.sub(_unescape, found["body"].replace(quote * 2, quote))
         if kind == "b" and not found["body"].isascii():
             raise ValueError(r"bytes are written in ASCII, others as \x00 to \xff")
     match kind:
         case "b":
             return body.encode("latin-1")
         case "timestamp":
-            return datetime.fromisoformat(body)
+            return datetime.fromisoformat(whole_microseconds(body))
         case "date":
             return date.fromisoformat(body)
         case "time":
-            return time.fromisoformat(body)
+            return time.fromisoformat(whole_microseconds(body))
         case "decimal":
             return Decimal(body)
         case "number":
-            return int(body) if body.lstrip("+-").isdecimal() else float(body)
+            return int(body) if body.lstrip("+-").isdecimal() else _float(body)
     return body
+
+
+def _float(text: str) -> float:
+    number = float(text)
+    if math.isinf(number) and "inf" not in text.casefold():
+        raise ValueError("no float is so large")
+    return number
 
 
 def _unescape(found: re.Match[str]) -> str:

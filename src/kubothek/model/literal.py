@@ -22,6 +22,7 @@ WORDS = frozenset({"and", "or", "not", "in", "is", "null", "none", "true", "fals
 """Words with a meaning in the text form, in any case; a column of such a name is written in backticks."""
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
+_FINER = re.compile(r"[.,]\d{6}\d*[1-9]")
 
 
 def python_value(value: Any) -> Any:
@@ -61,6 +62,24 @@ def _moment(value: np.datetime64) -> Any:
     coarse = value.astype(f"datetime64[{unit}]")
     moment = coarse.item()
     return moment if coarse == value and isinstance(moment, date) else value
+
+
+def whole_microseconds(text: str) -> str:
+    """Return an ISO text of a time as it is; Python would silently cut off what is finer than a microsecond.
+
+    Raises
+    ------
+    ValueError
+        The time has a fraction of a microsecond.
+
+    Examples
+    --------
+    >>> whole_microseconds("12:00:00.250000000")
+    '12:00:00.250000000'
+    """
+    if _FINER.search(text):
+        raise ValueError("times are kept in microseconds, and it is finer")
+    return text
 
 
 def literal_text(value: Any) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kubothek.errors import InvalidInputError
+from kubothek.model.literal import column_text
+
+_LISTED = 20
 
 
 def column_names(value: Any, what: str) -> tuple[str, ...]:
@@ -42,3 +46,19 @@ def column_names(value: Any, what: str) -> tuple[str, ...]:
     if doubled:
         raise InvalidInputError(f"{what} names {', '.join(doubled)} more than once.", columns=tuple(doubled))
     return names
+
+
+def name_hint(name: str, known: Sequence[str]) -> str:
+    """Return what to say of a column that is unknown: those with a similar name, or all where there are few.
+
+    Examples
+    --------
+    >>> name_hint("TMP", ["TEMP", "WIND"]), name_hint("DAY", ["TEMP", "WIND"])
+    ('did you mean TEMP?', 'there are TEMP, WIND')
+    """
+    close = difflib.get_close_matches(name, known) or [one for one in known if one.casefold() == name.casefold()]
+    if close:
+        return f"did you mean {', '.join(map(column_text, close))}?"
+    if not known:
+        return "there are no columns"
+    return f"there are {', '.join(map(column_text, known[:_LISTED]))}" + (", ..." if len(known) > _LISTED else "")

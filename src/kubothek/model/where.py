@@ -1,7 +1,8 @@
 """The door for conditions: whatever ``where=`` was given becomes one :class:`Condition`.
 
-Three forms are taken: a condition built with ``C``, a text (``kubothek.model.condition_text``), and Kartothek's
-predicates, a list of lists of ``(column, operator, value)`` of which any inner list must hold completely.
+Four forms are taken: a condition built with ``C``, a text (``kubothek.model.condition_text``), the mapping that it is
+as JSON (``kubothek.model.condition_json``), and Kartothek's predicates, a list of lists of
+``(column, operator, value)`` of which any inner list must hold completely.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any, get_args
 
 from kubothek.errors import InvalidInputError
 from kubothek.model.condition import EVERYTHING, Comparison, Condition, IsIn, Not, Operator, all_of, any_of
+from kubothek.model.condition_json import condition_from_json
 from kubothek.model.condition_text import parse_text
 from kubothek.model.literal import python_value
 
@@ -23,7 +25,7 @@ def parse_where(where: Any) -> Condition:
     Parameters
     ----------
     where
-        ``None`` (everything matches), a condition, a text, or Kartothek's OR-of-ANDs lists.
+        ``None`` (everything matches), a condition, a text, its JSON form, or Kartothek's OR-of-ANDs lists.
 
     Raises
     ------
@@ -41,11 +43,13 @@ def parse_where(where: Any) -> Condition:
         return where
     if isinstance(where, str):
         return parse_text(where)
+    if isinstance(where, Mapping):
+        return condition_from_json(where)
     if isinstance(where, list):
         return _parse_lists(where)
     raise InvalidInputError(
-        f"A condition is given as an expression of columns (C('x') == 1), a text ('x == 1') or lists "
-        f"([[('x', '==', 1)]]), but this is a {type(where).__name__}: {where!r}."
+        f"A condition is given as an expression of columns (C('x') == 1), a text ('x == 1'), lists "
+        f"([[('x', '==', 1)]]) or JSON, but this is a {type(where).__name__}: {where!r}."
     )
 
 
@@ -71,7 +75,9 @@ def _shape_problems(where: list[Any]) -> Iterable[str]:
     if not where:
         yield "the list is empty; use None to match everything"
     for i, conjunction in enumerate(where):
-        if not isinstance(conjunction, list):
+        if isinstance(conjunction, Condition):
+            yield f"[{i}] is a condition already ({conjunction}); combine conditions with & or |"
+        elif not isinstance(conjunction, list):
             yield f"[{i}] must be a list of (column, operator, value), but is {conjunction!r}"
         elif not conjunction:
             yield f"[{i}] is empty"

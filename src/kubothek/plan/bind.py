@@ -13,7 +13,6 @@ form on the way, so that later steps need no special cases::
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Sequence
 from decimal import Decimal
@@ -23,8 +22,9 @@ import pyarrow as pa
 from pyarrow import types
 
 from kubothek.errors import InvalidInputError, PredicateTypeError, UnknownColumnError
-from kubothek.model.condition import And, Comparison, Condition, IsIn, IsNull, Leaf, Not, Or, any_of
+from kubothek.model.condition import And, Comparison, Condition, IsIn, IsNull, Leaf, Not, Or, all_of, any_of
 from kubothek.model.literal import column_text, literal_text, python_value
+from kubothek.model.names import name_hint
 from kubothek.model.schema import normalise_type
 from kubothek.plan.convert import UnfitError, convert
 
@@ -75,9 +75,9 @@ def bind(condition: Condition, schema: pa.Schema, *, subject: str) -> Condition:
 def _bind(condition: Condition, schema: pa.Schema, problems: list[InvalidInputError]) -> Condition:
     match condition:
         case And(parts):
-            return And(tuple(_bind(part, schema, problems) for part in parts))
+            return all_of(_bind(part, schema, problems) for part in parts)
         case Or(parts):
-            return Or(tuple(_bind(part, schema, problems) for part in parts))
+            return any_of(_bind(part, schema, problems) for part in parts)
         case Not(part):
             return Not(_bind(part, schema, problems))
         case Comparison() | IsIn() | IsNull():
@@ -170,10 +170,7 @@ def _is_nan(value: Any) -> bool:
 
 
 def _unknown(column: str, names: Sequence[str]) -> InvalidInputError:
-    close = difflib.get_close_matches(column, names) or [n for n in names if n.casefold() == column.casefold()]
-    known = ", ".join(map(column_text, close or names[:20])) + ("" if close or len(names) <= 20 else ", ...")
-    hint = f"did you mean {known}?" if close else f"there are {known}" if names else "there are no columns"
-    return UnknownColumnError(f"there is no column {column_text(column)} ({hint})", column=column)
+    return UnknownColumnError(f"there is no column {column_text(column)} ({name_hint(column, names)})", column=column)
 
 
 def _misfit(column: str, wanted: pa.DataType, values: Sequence[Any], reason: str) -> InvalidInputError:

@@ -15,8 +15,9 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
-from kubothek.model.literal import literal_text
+from kubothek.model.literal import literal_text, whole_microseconds
 
+_SEVERAL = (list, tuple, set, frozenset)
 _DECIMAL_DIGITS = 76  # of the widest decimal that Arrow has
 
 
@@ -44,7 +45,7 @@ def convert(value: Any, wanted: pa.DataType) -> Any:
             except OverflowError:
                 raise UnfitError("it is too large") from None
             if converted is None:
-                raise UnfitError
+                raise UnfitError("isin, or in, asks for one of several" if isinstance(value, _SEVERAL) else "")
             return converted
     raise UnfitError("such a column can only be tested for null")
 
@@ -141,6 +142,10 @@ def _to_time(value: Any, wanted: pa.DataType) -> Any:
 
 
 def _parsed(parse: Callable[[str], Any], text: str, what: str) -> Any:
+    try:
+        whole_microseconds(text)
+    except ValueError as error:
+        raise UnfitError(str(error)) from None
     try:
         return parse(text)
     except ValueError:
