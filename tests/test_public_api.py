@@ -16,6 +16,7 @@ PUBLIC = [
     "Condition",
     "Cube",
     "Dataset",
+    "DatasetStats",
     "Index",
     "Partition",
     "Problem",
@@ -26,10 +27,17 @@ PUBLIC = [
     "append_to_cube",
     "build_cube",
     "build_dataset_indices",
+    "check_cube",
+    "cleanup_cube",
     "collect_dataset_metadata",
+    "collect_stats",
     "commit_dataset",
+    "condition_from_json",
+    "condition_to_json",
+    "copy_cube",
     "copy_dataset",
     "create_empty_dataset",
+    "delete_cube",
     "delete_dataset",
     "discover_cube",
     "drop_dataset_indices",
@@ -38,6 +46,8 @@ PUBLIC = [
     "hash_dataset",
     "open_dataset",
     "query_cube",
+    "remove_partitions",
+    "update_cube",
     "update_dataset",
     "verify_dataset",
     "write_dataset",
@@ -82,9 +92,9 @@ def test_classes_are_explained(name: str) -> None:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_order_of_arguments(name: str) -> None:
-    """Data, subject, store, and columns without which it means nothing, come by position; everything else by name."""
+    """Data, subject, store, and what it means nothing without, come by position; everything else by name."""
     parameters = inspect.signature(getattr(kubothek, name)).parameters.values()
     positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    order = ["data", "schema", "cube", "uuid_prefix", "uuid", "store", "columns"]
+    order = ["data", "schema", "cube", "uuid_prefix", "uuid", "store", "columns", "where", "condition", "value"]
     assert positional == [name for name in order if name in positional]
-    assert "store" in positional
+    assert ("store" in positional) is not name.startswith("condition_")

@@ -5,9 +5,16 @@ replacement is the commit. A *cube* is several datasets with shared dimension co
 Nothing here needs a JVM until a Spark session is handed over.
 """
 
+from kubothek.cube.build import build_cube, extend_cube
+from kubothek.cube.check import check_cube
+from kubothek.cube.cleanup import cleanup_cube
+from kubothek.cube.copy import copy_cube
+from kubothek.cube.delete import delete_cube
 from kubothek.cube.members import discover_cube
 from kubothek.cube.query import Query, query_cube
-from kubothek.cube.write import append_to_cube, build_cube, extend_cube
+from kubothek.cube.remove import remove_partitions
+from kubothek.cube.stats import collect_stats
+from kubothek.cube.update import append_to_cube, update_cube
 from kubothek.dataset.dataset import Dataset, Index, Partition, open_dataset
 from kubothek.dataset.footers import collect_dataset_metadata
 from kubothek.dataset.hashing import hash_dataset
@@ -20,9 +27,11 @@ from kubothek.dataset.upkeep.garbage import garbage_collect_dataset
 from kubothek.dataset.upkeep.verify import verify_dataset
 from kubothek.dataset.write import update_dataset, write_dataset
 from kubothek.model.condition import C, Condition
+from kubothek.model.condition_json import condition_from_json, condition_to_json
 from kubothek.model.cube import Cube
 from kubothek.model.problem import Problem
 from kubothek.model.staged import StagedPartition
+from kubothek.model.stats import DatasetStats
 from kubothek.store.interface import Store
 
 __all__ = [
@@ -30,6 +39,7 @@ __all__ = [
     "Condition",
     "Cube",
     "Dataset",
+    "DatasetStats",
     "Index",
     "Partition",
     "Problem",
@@ -40,10 +50,17 @@ __all__ = [
     "append_to_cube",
     "build_cube",
     "build_dataset_indices",
+    "check_cube",
+    "cleanup_cube",
     "collect_dataset_metadata",
+    "collect_stats",
     "commit_dataset",
+    "condition_from_json",
+    "condition_to_json",
+    "copy_cube",
     "copy_dataset",
     "create_empty_dataset",
+    "delete_cube",
     "delete_dataset",
     "discover_cube",
     "drop_dataset_indices",
@@ -52,6 +69,8 @@ __all__ = [
     "hash_dataset",
     "open_dataset",
     "query_cube",
+    "remove_partitions",
+    "update_cube",
     "update_dataset",
     "verify_dataset",
     "write_dataset",

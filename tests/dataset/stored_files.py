@@ -28,12 +28,13 @@ def put_file(store: Store, content: pa.Table, suffix: str) -> StagedPartition:
     if suffix == ".parquet":
         sink = pa.BufferOutputStream()
         pq.write_table(content, sink)
-        store.put(key, sink.getvalue().to_pybytes())
+        data = sink.getvalue().to_pybytes()
     else:
         lines = [";".join("" if v is None else str(v) for v in row.values()) for row in content.to_pylist()]
-        store.put(key, "\n".join([";".join(content.column_names), *lines, ""]).encode())
+        data = "\n".join([";".join(content.column_names), *lines, ""]).encode()
+    store.put(key, data)
     schema = pa.schema([("i1", pa.int64()), ("v1", pa.string())])
-    return StagedPartition(label, {"table": key}, content.num_rows, 1, {"table": schema})
+    return StagedPartition(label, {"table": key}, content.num_rows, len(data), {"table": schema})
 
 
 def foreign(store: Store, *parts: StagedPartition) -> None:

@@ -13,17 +13,17 @@ from urllib.parse import quote
 import duckdb
 import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.in_duckdb import as_row, to_sql
+from tests.other_writers import forget_state, rewrite
 
 import kubothek as kb
 from kubothek.codec.keys import header_key, schema_key
 from kubothek.codec.schema import decode_schema
 from kubothek.model.condition import And, Comparison, Condition, IsIn, IsNull, Not, Or
 from kubothek.model.condition_json import condition_from_json, condition_to_json
-from kubothek.store.interface import Store
 from kubothek.testing.datasets import PLAIN_NAMES, DatasetCase, dataset_cases, questions, same_rows, write_case
 from kubothek.testing.kinds import FLAT, NULL, flat_kinds, partition_kinds
 
@@ -64,39 +64,13 @@ def connection() -> duckdb.DuckDBPyConnection:
 def duckdb_rows(table: pa.Table, condition: Condition) -> list[int]:
     """Return the numbers of the rows that DuckDB finds; literals are columns of a table with one row."""
     literals: list[pa.Array] = []
-    sql = to_sql(condition, table.schema, literals)
+    sql = to_sql(condition, {field.name: field.type for field in table.schema}, literals)
     numbered = table.append_column("#", pa.array(range(table.num_rows), pa.int64()))
-    asked = pa.table(literals, [f"c{n}" for n in range(len(literals))]) if literals else pa.table({"c": [0]})
     with connection().cursor() as cursor:
         cursor.register("given", numbered)
-        cursor.register("asked", asked)
+        cursor.register("asked", as_row(literals))
         found = cursor.execute(f'SELECT "#" FROM given, asked WHERE {sql} ORDER BY 1').fetchall()  # noqa: S608
     return [number for (number,) in found]
-
-
-def to_sql(condition: Condition, schema: pa.Schema, literals: list[pa.Array]) -> str:
-    """Return a condition with plain literals as SQL that is never null."""
-    match condition:
-        case And(parts):
-            return "(" + " AND ".join(["true", *(to_sql(part, schema, literals) for part in parts)]) + ")"
-        case Or(parts):
-            return "(" + " OR ".join(["false", *(to_sql(part, schema, literals) for part in parts)]) + ")"
-        case Not(part):
-            return f"(NOT {to_sql(part, schema, literals)})"
-        case IsIn(column, values):
-            return to_sql(Or(tuple(Comparison(column, "==", value) for value in values)), schema, literals)
-    name = '"' + condition.column.replace('"', '""') + '"'
-    value = condition.value if isinstance(condition, Comparison) else None
-    op = condition.op if isinstance(condition, Comparison) else "=="
-    nan = f"coalesce(isnan({name}), false)" if pa.types.is_floating(schema.field(condition.column).type) else "false"
-    if value is None or value != value:
-        equal = f"({name} IS NULL" + (f" OR {nan})" if value is not None else ")")
-        return equal if op == "==" else f"(NOT {equal})"
-    literals.append(pa.array([value], schema.field(condition.column).type))
-    literal = f"c{len(literals) - 1}"
-    if op in ("==", "!="):
-        return f"({name} IS {'NOT ' if op == '==' else ''}DISTINCT FROM {literal})"
-    return f"(coalesce({name} {op} {literal}, false) AND NOT {nan})"
 
 
 @settings(max_examples=EXAMPLES // 2)
@@ -165,11 +139,10 @@ def test_files_of_other_writers_give_the_same_rows(case: DatasetCase, data: st.D
     """Narrow types, dictionaries, one row group or many, with statistics or without: what others may have written."""
     case = replace(case, header_format="json")
     ds = write_case(case, "u", new_url())
+    kinds = {field.name: NULL if field.type == pa.null() else case.kinds[field.name] for field in case.schema}
     for part in ds.partitions.values():
-        rewrite(ds.store, part.files["table"], case, data)
-    header = json.loads(ds.store.get(header_key("u", "json")).data)
-    del header["kubothek"]
-    ds.store.put(header_key("u", "json"), json.dumps(header).encode())
+        rewrite(ds.store, part.files["table"], kinds, data)
+    forget_state(ds.store, "u")
     ds = kb.open_dataset("u", ds.store)
     assert ds.schema == case.schema
     for _ in range(4):
@@ -177,28 +150,6 @@ def test_files_of_other_writers_give_the_same_rows(case: DatasetCase, data: st.D
         expected = case.reference().scan(question.columns, question.meant)
         found = ds.scan(question.columns, where=question.asked).to_arrow()
         assert same_rows(found, expected, zeros=case.partition_on), question
-
-
-def rewrite(store: Store, key: str, case: DatasetCase, data: st.DataObject) -> None:
-    """Replace a file by one with the types that its columns were given with."""
-    table = pq.read_table(pa.BufferReader(store.get(key).data))
-    kinds = {field.name: NULL if field.type == pa.null() else case.kinds[field.name] for field in case.schema}
-    columns = {name: kinds[name].array(table[name].to_pylist()) for name in table.column_names}
-    if data.draw(st.booleans()):
-        columns["an extra column"] = pa.nulls(table.num_rows, pa.int8())
-    sink = pa.BufferOutputStream()
-    pq.write_table(
-        pa.table(columns),
-        sink,
-        write_statistics=data.draw(st.booleans()),
-        use_dictionary=data.draw(st.booleans()),
-        store_schema=data.draw(st.booleans()),
-        version=data.draw(st.sampled_from(["1.0", "2.4", "2.6"])),
-        row_group_size=data.draw(st.integers(1, 3)),
-        coerce_timestamps=data.draw(st.sampled_from([None, "us"])),
-        use_deprecated_int96_timestamps=data.draw(st.sampled_from([False, False, True])),
-    )
-    store.put(key, sink.getvalue().to_pybytes())
 
 
 @settings(max_examples=EXAMPLES // 2)

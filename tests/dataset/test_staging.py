@@ -73,7 +73,7 @@ def test_many_partitions_keep_their_order() -> None:
 @pytest.mark.parametrize("shuffle", [True, False], ids=["shuffled", "as it comes"])
 def test_cells_are_unique_in_the_whole_write(shuffle: bool) -> None:
     """A cell that two frames hold is found, whichever way files are cut; another partition's is another cell."""
-    layout: dict[str, Any] = {"unique": ("x",), "sort_by": ("x",), "shuffle": shuffle}
+    layout: dict[str, Any] = {"unique": ("x",), "apart": ("p",), "sort_by": ("x",), "shuffle": shuffle}
     assert len(stage(new_store(), [ROWS], **layout).partitions) == 2
     with pytest.raises(DuplicateCellsError) as caught:
         stage(new_store(), [ROWS, ROWS.slice(1, 1)], **layout)

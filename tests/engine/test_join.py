@@ -15,7 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubothek.engine.join import key_codes, last_of_each, match_codes, sort_rows, take
+from kubothek.engine.join import join_rows, last_of_each, match_codes, sort_rows, take
+from kubothek.engine.key_codes import key_codes
+from kubothek.model.read_plan import JoinStep
 
 OTHER_NAN: float = struct.unpack("<d", struct.pack("<Q", 0xFFF8_0000_0000_0000))[0]
 """What a processor makes of 0/0: not the bits of ``math.nan``."""
@@ -101,6 +103,21 @@ def test_many_wide_columns_do_not_overflow() -> None:
     assert ranks(codes.tolist()) == [0, 1, 2, 1]
 
 
+def test_whole_hours_are_numbered_without_gaps() -> None:
+    """Instants at the same distance from each other are neighbours, whatever their unit, a null after all of them."""
+    hours = [[0, 5, None, 0], [2], [], [None, 3]]
+    sides = [[pa.chunked_array([[h and h * 3_600_000_000 for h in own]], pa.timestamp("us"))] for own in hours]
+    codes, size = key_codes(sides)
+    assert [own.tolist() for own in codes] == [[0, 5, 6, 0], [2], [], [6, 3]]
+    assert size == 7
+
+
+def test_a_single_odd_value_ends_the_steps() -> None:
+    """A value between the steps of a thousand others is told apart from its neighbours."""
+    (codes,), _ = key_codes([[pa.chunked_array([[*range(0, 6000, 6), 604, 603]])]])
+    assert codes.tolist() == [*range(0, 6000, 6), 604, 603]
+
+
 codes = st.lists(st.integers(0, 9), max_size=12).map(lambda values: np.array(values, np.int64))
 sizes = st.sampled_from([10, 10**7])  # looked up in a table, and searched for
 
@@ -120,10 +137,8 @@ def test_match_finds_the_last_partner(left: np.ndarray, right: np.ndarray, size:
     """Each left row gets the number of the last right row of its code, or -1."""
     last = {code: number for number, code in enumerate(right.tolist())}
     found = match_codes(left * (size // 10), right * (size // 10), size)
-    if found is None:
-        assert left.tolist() == right.tolist()
-    else:
-        assert found.tolist() == [last.get(code, -1) for code in left.tolist()]
+    rows = list(range(len(left))) if found is None else found.tolist()
+    assert rows == [last.get(code, -1) for code in left.tolist()]
 
 
 @given(codes)
@@ -154,3 +169,62 @@ def test_take_gives_nulls_for_missing_rows(rows: list[int] | None, expected: lis
     table = pa.table({"v1": [7, 8]})
     numbers = None if rows is None else np.array(rows, np.int64)
     assert take(table, numbers)["v1"].to_pylist() == expected
+
+
+NESTED: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
+    "lists": (pa.list_(pa.int64()), st.lists(st.integers(0, 2), max_size=2)),
+    "structs": (pa.struct([("a", pa.int64())]), st.fixed_dictionaries({"a": st.none() | st.integers(0, 2)})),
+}
+
+
+@given(st.sampled_from(list((KINDS | NESTED).values())), st.integers(0, 6), st.data())
+def test_take_keeps_types(kind: tuple[pa.DataType, st.SearchStrategy[Any]], length: int, data: st.DataObject) -> None:
+    """Rows come in the type of their column, whatever its chunks and nulls, and missing ones as nulls."""
+    column = data.draw(chunked(*kind, length))
+    rows = data.draw(st.lists(st.integers(-1, length - 1), max_size=8))
+    found = take(pa.table({"v1": column}), np.array(rows, np.int64))["v1"]
+    assert found.type == column.type
+    assert repr(found.to_pylist()) == repr([None if row < 0 else column[row].as_py() for row in rows])
+
+
+Cells = list[tuple[int, int]]
+cells = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=6)
+ON = (("x", "y"), ("y", "x"), ("x",))
+
+
+def keyed(rows: Cells) -> pa.Table:
+    """Return a table of these cells."""
+    return pa.table({"x": pa.array([x for x, _ in rows], pa.int64()), "y": pa.array([y for _, y in rows], pa.int64())})
+
+
+@given(st.lists(cells, min_size=1, max_size=3), st.data())
+def test_joins_of_several_tables(distinct: list[Cells], data: st.DataObject) -> None:
+    """Every cell of the seed meets the last row of its keys in each table, also where tables share their keys."""
+    drawn = st.tuples(st.sampled_from(distinct), st.sampled_from(ON), st.sampled_from(["inner", "left"]))
+    others = sorted(data.draw(st.lists(drawn, max_size=4)), key=lambda other: other[2])
+    order = data.draw(st.sampled_from(ON))
+    steps = [JoinStep(number, on, how) for number, (_, on, how) in enumerate(others, start=1)]
+    tables = {number: keyed(rows) for number, rows in enumerate([distinct[0], *(rows for rows, _, _ in others)])}
+    rows = join_rows(steps, order, tables)
+    found = [list(range(tables[number].num_rows)) if rows[number] is None else list(rows[number]) for number in tables]
+    assert list(zip(*found, strict=True)) == joined(distinct[0], steps, order, [rows for rows, _, _ in others])
+
+
+def joined(
+    seed: Cells, steps: Sequence[JoinStep], order: tuple[str, ...], others: Sequence[Cells]
+) -> list[tuple[int, ...]]:
+    """Return the row numbers of each row of the result, by dictionaries."""
+
+    def key(cell: tuple[int, int], on: tuple[str, ...]) -> tuple[int, ...]:
+        return tuple(cell["xy".index(name)] for name in on)
+
+    last = {key(cell, order): number for number, cell in enumerate(seed)}
+    found = []
+    for number in (last[place] for place in sorted(last)):
+        partners = [
+            {key(cell, step.on): row for row, cell in enumerate(rows)}.get(key(seed[number], step.on), -1)
+            for step, rows in zip(steps, others, strict=True)
+        ]
+        if all(row >= 0 for row, step in zip(partners, steps, strict=True) if step.how == "inner"):
+            found.append((number, *partners))
+    return found

@@ -23,7 +23,7 @@ def test_made_once() -> None:
 
     def ask() -> pa.Table:
         start.wait(10)
-        return shared.get("a", make)
+        return shared.get("a", make, unit=0, last=9)
 
     with ThreadPoolExecutor(4) as pool:
         assert {id(future.result()) for future in [pool.submit(ask) for _ in range(4)]} == {id(TABLE)}
@@ -40,9 +40,9 @@ def test_others_do_not_wait() -> None:
         return TABLE
 
     with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(shared.get, "slow", slow)
+        future = pool.submit(shared.get, "slow", slow, unit=0, last=9)
         assert begun.wait(10)
-        assert shared.get("quick", lambda: TABLE) is TABLE
+        assert shared.get("quick", lambda: TABLE, unit=0, last=9) is TABLE
         assert not future.done()
         go.set()
         assert future.result() is TABLE
@@ -52,8 +52,8 @@ def test_an_error_is_not_kept() -> None:
     """Who asks after an error has the table made anew."""
     shared = SharedTables(10**6)
     with pytest.raises(ZeroDivisionError):
-        shared.get("a", lambda: 1 / 0)
-    assert shared.get("a", lambda: TABLE) is TABLE
+        shared.get("a", lambda: 1 / 0, unit=0, last=9)
+    assert shared.get("a", lambda: TABLE, unit=0, last=9) is TABLE
 
 
 def test_an_error_reaches_those_who_wait() -> None:
@@ -66,24 +66,35 @@ def test_an_error_reaches_those_who_wait() -> None:
         raise ValueError("no")
 
     with ThreadPoolExecutor(2) as pool:
-        futures = [pool.submit(shared.get, "a", fail)]
+        futures = [pool.submit(shared.get, "a", fail, unit=0, last=9)]
         assert begun.wait(10)
-        futures.append(pool.submit(shared.get, "a", fail))
+        futures.append(pool.submit(shared.get, "a", fail, unit=0, last=9))
         go.set()
         assert [str(future.exception(10)) for future in futures] == ["no", "no"]
 
 
-def test_those_used_longest_ago_go() -> None:
-    """Where there is room for two tables, a third takes the place of the one that nobody used since."""
+ROUNDS: dict[str, tuple[list[tuple[str, int, int]], str]] = {
+    "all fit": ([("a", 0, 9), ("b", 0, 9), ("a", 1, 9), ("b", 1, 9)], "ab"),
+    "no room for a third": ([(name, unit, 9) for unit in range(3) for name in "abc"], "abccc"),
+    "wanted no more": ([("a", 0, 0), ("b", 0, 9), ("c", 1, 9), ("b", 1, 9), ("c", 2, 9)], "abc"),
+    "one after the other": ([(name, unit, 2 * (unit // 2) + 1) for unit, name in enumerate("aabbccdd")], "abcd"),
+    "asked for too late": ([("a", 0, 0), ("b", 1, 9), ("a", 0, 0), ("a", 0, 0)], "aba"),
+}
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+def test_what_is_kept(name: str) -> None:
+    """Where there is room for two tables, those stay that are there and still wanted by this unit or a later one."""
+    asked, expected = ROUNDS[name]
     shared, made = SharedTables(2 * TABLE.nbytes), []
-    for name in "abacab":
-        shared.get(name, lambda name=name: (made.append(name), TABLE)[1])  # type: ignore[misc]
-    assert made == ["a", "b", "c", "b"]
+    for table, unit, last in asked:
+        shared.get(table, lambda table=table: (made.append(table), TABLE)[1], unit=unit, last=last)  # type: ignore[misc]
+    assert "".join(made) == expected
 
 
-def test_a_table_larger_than_the_room_is_kept_until_the_next() -> None:
+def test_a_table_larger_than_the_room_is_kept_alone() -> None:
     """A single table stays, however large."""
     shared, made = SharedTables(0), []
     for name in "aab":
-        shared.get(name, lambda name=name: (made.append(name), TABLE)[1])  # type: ignore[misc]
+        shared.get(name, lambda name=name: (made.append(name), TABLE)[1], unit=0, last=9)  # type: ignore[misc]
     assert made == ["a", "b"]

@@ -23,6 +23,7 @@ from kubothek import (
     Cube,
     append_to_cube,
     build_cube,
+    copy_cube,
     extend_cube,
     open_dataset,
     query_cube,
@@ -214,3 +215,15 @@ def test_kartothek_queries_and_appends_to_our_cube(tmp_path: Path) -> None:
     assert before.rows.num_rows == 8
     assert sorted_rows(after.rows) == sorted_rows(ours)
     assert ours["v2"].null_count == 6
+
+
+def test_kartothek_queries_and_appends_to_a_renamed_copy(tmp_path: Path) -> None:
+    """The seed of a copy is found under its new name, and rows that are added there show here."""
+    build_cube(cells(1), CUBE, "memory://renamed-copy")
+    copy_cube("c", "memory://renamed-copy", to_store=tmp_path, renamed_cube_prefix="d", renamed_datasets={"seed": "s"})
+    query, more = {"do": "query_cube", "uuid": "d"}, cells(2)
+    frames = {"s": frame(tmp_path, more["seed"]), "enrich": frame(tmp_path, more["enrich"])}
+    _, after = KARTOTHEK.tries(tmp_path, {"do": "append_to_cube", "uuid": "d", "frames": frames}, query)
+    assert after.error == ""
+    assert sorted_rows(after.rows) == sorted_rows(query_cube("d", tmp_path).to_arrow())
+    assert after.rows.num_rows == 8

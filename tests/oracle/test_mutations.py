@@ -2,59 +2,40 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.oracle.corpus_values import CaseSet, case_set, contents, names_with
-from tests.oracle.queries import ask_query, compare_groups, cube_of
-from tests.oracle.verdicts import Case, Verdict, complaints, judge
-from tests.oracle.writes import CUBE_WRITES, compare_shapes, copied_store
+from tests.oracle.corpus_values import case_set, contents, names_with
+from tests.oracle.mutations import run_sequence
+from tests.oracle.verdicts import complaints
+from tests.oracle.writes import copied_store
 
 import kubothek as kb
 
-LOOKS = {"collect_stats"}
-"""Steps that change nothing, of functions that do not exist yet: passed over."""
 
-
-def _runnable(name: str) -> list[Case]:
-    known = {"query_cube", *CUBE_WRITES, *LOOKS}
-    cases = contents()[name]["mutation_cases"]
-    return [case for case in cases if {"append_to_cube"} <= {step["op"] for step in case["steps"]} <= known]
-
-
-def test_which_sequences_are_run() -> None:
-    """All sequences are run but those with steps of functions that do not exist yet."""
-    names = names_with("mutation_cases")
-    steps = Counter(tuple(step["op"] for step in case["steps"]) for name in names for case in _runnable(name))
-    assert steps == {("append_to_cube", "collect_stats", "query_cube"): 18}
+def test_how_many_sequences_are_run() -> None:
+    """All sequences of the corpus are run."""
+    assert sum(len(contents()[name]["mutation_cases"]) for name in names_with("mutation_cases")) == 216
 
 
 @pytest.mark.parametrize("name", names_with("mutation_cases"))
 def test_mutations(corpus: Path, name: str) -> None:
-    """After each step of a sequence, the datasets and the answers to queries are those of Kartothek."""
+    """After each step of a sequence, datasets, statistics and the answers to queries are those of Kartothek."""
     given = case_set(corpus, name)
-    verdicts = [verdict for case in _runnable(name) for verdict in _run(given, case)]
+    verdicts = [verdict for case in given.cases["mutation_cases"] for verdict in run_sequence(given, case)]
     assert complaints(verdicts) == ""
 
 
-def _run(given: CaseSet, case: Case) -> list[Verdict]:
-    """Run the steps of one sequence on a fresh copy of the store."""
-    store, cube = copied_store(given.store), cube_of(given.cases["cube"])
-    query, groups = ask_query(cube, store), compare_groups(given, cube)
-
-    def act(step: Case) -> Any:
-        if step["op"] == "query_cube":
-            return query(step)
-        CUBE_WRITES[step["op"]](given, step, cube, store)
-        return kb.discover_cube(cube.uuid_prefix, store)[1]
-
-    def compare(step: Case, expected: Mapping[str, Any], answer: Any) -> str | None:
-        if step["op"] == "query_cube":
-            return groups(step, expected, answer)
-        return compare_shapes(step, expected["datasets_after"], answer)
-
-    steps = [{"id": f"{case['id']}.{n}", **step} for n, step in enumerate(case["steps"]) if step["op"] not in LOOKS]
-    return judge("mutation", given.folder.name, steps, act, compare)
+def test_copies_of_copies(corpus: Path) -> None:
+    """A copy takes the place of what Kartothek wrote, answers as that did, and of both nothing is left when deleted."""
+    given = case_set(corpus, "cube_two_dims")
+    store, name = copied_store(given.store), given.cases["cube"]["uuid_prefix"]
+    expected = kb.query_cube(name, store).to_arrow()
+    kb.copy_cube(name, store, to_store=store, renamed_cube_prefix="ours")
+    kb.copy_cube("ours", store, to_store=store, renamed_cube_prefix=name, overwrite=True)
+    assert kb.query_cube(name, store).to_arrow() == kb.query_cube("ours", store).to_arrow() == expected
+    for cube in ("ours", name):
+        kb.cleanup_cube(cube, store, older_than=timedelta(0))
+        kb.delete_cube(cube, store)
+    assert list(store.list()) == []

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 from tests.oracle.corpus_values import CaseSet, decode
+from tests.oracle.queries import conditions
 from tests.oracle.verdicts import Case
 
 import kubothek as kb
@@ -146,11 +147,6 @@ DATASET_WRITES: Mapping[str, Callable[[CaseSet, Step, str, kb.Store], kb.Dataset
 """By the name of Kartothek's function: how Kubothek writes the same to a dataset."""
 
 
-def can_write(step: Step) -> bool:
-    """Say whether Kubothek has what a step needs."""
-    return step["op"] in DATASET_WRITES or step["op"] in CUBE_WRITES
-
-
 def _build(given: CaseSet, step: Step, cube: kb.Cube, store: kb.Store) -> None:
     kb.build_cube(
         _data(given, step),
@@ -176,6 +172,14 @@ def _append(given: CaseSet, step: Step, cube: kb.Cube, store: kb.Store) -> None:
     kb.append_to_cube(_data(given, step), cube, store, compression=step.get("compression", "zstd").lower())
 
 
+def _remove(given: CaseSet, step: Step, cube: kb.Cube, store: kb.Store) -> None:
+    # Kartothek takes no condition for all partitions; here one has to be given, such as one that always holds.
+    everything = ~kb.C(cube.partition_columns[0]).is_null()
+    stored = step.get("conditions")
+    where = everything if stored is None else conditions(stored)
+    kb.remove_partitions(cube, store, where, datasets=step.get("datasets"))
+
+
 def _data(given: CaseSet, step: Step) -> dict[str, list[pa.Table]]:
     frames: dict[str, list[pa.Table]] = {}
     for part in step["data"]:
@@ -188,5 +192,6 @@ CUBE_WRITES: Mapping[str, Callable[[CaseSet, Step, kb.Cube, kb.Store], None]] = 
     "build_cube": _build,
     "extend_cube": _extend,
     "append_to_cube": _append,
+    "remove_partitions": _remove,
 }
 """By the name of Kartothek's function: how Kubothek writes the same to a cube."""

@@ -19,6 +19,7 @@ from kubothek.errors import (
     SchemaError,
     UnknownColumnError,
 )
+from kubothek.model.header import CubeCall
 from kubothek.model.staged import ChangeSet, StagedPartition
 from kubothek.plan.apply import Candidate, apply_change
 from kubothek.plan.dataset_layout import Base
@@ -181,6 +182,33 @@ def test_index_of_old_headers_moves_to_a_file() -> None:
     (merge,) = candidate.merges
     assert (merge.base_key, merge.embedded, merge.type) == (None, {"1": ("a",)}, pa.int64())
     assert candidate.header.embedded_indices == {}
+
+
+def test_partitions_that_come_back() -> None:
+    """They stand in front, are indexed again, and may hold any types; metadata can be forgotten."""
+    base = as_base(created(part("a", i1=[1]), metadata={"m": 1, "n": 2}))
+    back = replace(part("b", i1=[2]), schema={})
+    candidate = apply(base, part("c", i1=[3]), revived=(back,), drop_metadata=("m",), metadata={"n": 3})
+    assert candidate.header.partitions is not None
+    assert candidate.header.partitions["label"].to_pylist() == ["b", "a", "c"]
+    assert [label for merge in candidate.merges for label, _ in merge.added] == ["b", "c"]
+    assert dict(candidate.header.metadata) == {"creation_time": NOON.replace(tzinfo=None).isoformat(), "n": 3}
+    assert candidate.header.state is not None
+    assert not candidate.header.state.conformed
+    with pytest.raises(InvalidInputError, match="twice"):
+        apply(base, revived=(part("a"),))
+
+
+def test_a_call_for_several_datasets_is_recorded_until_the_next_commit() -> None:
+    """The record tells of the last commit, and a withdrawn dataset is none any more once something is committed."""
+    call = CubeCall("w", "build_cube", ("e", "seed"))
+    base = as_base(created(part("a"), cube_call=call))
+    assert base.header.state is not None
+    assert base.header.state.cube_call == call
+    gone = replace(base, header=replace(base.header, state=replace(base.header.state, withdrawn=True)))
+    state = apply(gone, part("b")).header.state
+    assert state is not None
+    assert (state.cube_call, state.withdrawn) == (None, False)
 
 
 def test_overwrite_starts_again() -> None:

@@ -41,12 +41,19 @@ def base(
     return Base(header, keys, table, {"table": schema})
 
 
+def withdrawn(of: Base) -> Base:
+    """Return the dataset as one whose creation was taken back."""
+    assert of.header.state is not None
+    return replace(of, header=replace(of.header, state=replace(of.header.state, withdrawn=True)))
+
+
 def part(label: str, **values: pa.Array) -> StagedPartition:
     """Describe one staged file."""
     return StagedPartition(label, {"table": f"d/table/{label}"}, 1, 1, {"table": SCHEMA}, values)
 
 
 APPEND: dict[str, Any] = {"added": (part("n"),)}
+AS_SEEN: dict[str, Any] = {"overwrite": True, "must_be_absent": True, "tables": {"table": SCHEMA}}
 INDEX = {"v1": "d/indices/v1/x"}
 BUILT = {"build_indices": {"v1": pa.table({"v1": [1], "partition": [["a"]]})}}
 NULLS = pa.schema([("p", pa.int64()), ("v1", pa.null())])
@@ -64,6 +71,8 @@ FINE: dict[str, tuple[dict[str, Any], Base | None, Base | None]] = {
     "overwrite over append": ({"overwrite": True, "tables": {"table": SCHEMA}}, base("a"), base("a", "b")),
     "overwrite over deletion": ({"overwrite": True, "tables": {"table": SCHEMA}}, base("a"), None),
     "build over metadata": (BUILT, base("a"), base("a")),
+    "append over append to what was withdrawn": (APPEND, withdrawn(base()), withdrawn(base("a"))),
+    "overwrite as seen over deletion": (AS_SEEN, base("a"), None),
 }
 
 CONFLICTS: dict[str, tuple[dict[str, Any], Base | None, Base | None, str]] = {
@@ -83,6 +92,8 @@ CONFLICTS: dict[str, tuple[dict[str, Any], Base | None, Base | None, str]] = {
     "label gone": ({"remove_labels": ("a",)}, base("a", "b"), base("b"), "partition 'a'"),
     "partitions came while building": (BUILT, base("a"), base("a", "b"), "was built from"),
     "partitions went while building": (BUILT, base("a", "b"), base("a"), "was built from"),
+    "withdrawn": (APPEND, base("a"), withdrawn(base()), "was taken back"),
+    "overwrite as seen over append": (AS_SEEN, base("a"), base("a", "b"), "created meanwhile"),
     "restore over append": ({"restore": base().header}, base("a"), base("a", "b"), "would be undone"),
     "restore over creation": ({"restore": base().header, "overwrite": True}, None, base("a"), "created meanwhile"),
     "restore over deletion": ({"restore": base().header, "overwrite": True}, base("a"), None, "deleted meanwhile"),

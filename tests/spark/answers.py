@@ -65,7 +65,9 @@ def is_native(frame: DataFrame) -> bool:
 
 def shuffled_bytes(spark: SparkSession) -> int:
     """Return how many bytes all tasks of the session have written for a shuffle so far."""
-    executors = spark.sparkContext._jsc.sc().statusStore().executorList(False)
+    context = spark.sparkContext._jsc.sc()
+    context.listenerBus().waitUntilEmpty()  # what tasks tell of themselves arrives later than their rows
+    executors = context.statusStore().executorList(False)
     return sum(executors.apply(number).totalShuffleWrite() for number in range(executors.size()))
 
 

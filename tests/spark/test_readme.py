@@ -17,7 +17,7 @@ def blocks(language: str) -> list[str]:
 
 def masked(text: str) -> str:
     """Leave out file sizes, which depend on the version of the Parquet writer."""
-    return re.sub(r"[\d.]+ k?B\b *", "SIZE ", text).strip()
+    return re.sub(r" *[\d.]+ k?B\b *", " SIZE ", text).strip()
 
 
 def test_the_example_prints_what_the_readme_shows(spark, tmp_path, monkeypatch):

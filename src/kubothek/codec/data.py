@@ -33,7 +33,7 @@ _SAMPLE = 16_384
 """Rows, or the sixteenth part of it where a file has no more, by which it is decided how a column is encoded."""
 
 
-_SMALL = 16_384
+SMALL_FILE_ROWS = 16_384
 """Rows up to which a row group is decoded at once: to look first whether it is needed takes longer."""
 
 
@@ -97,7 +97,7 @@ def read_rows(
         groups = possible_groups(file.metadata, condition, constants) if groups is None else groups
         tested, rest = _stored_columns(file, key, record, columns, condition, constants)
         sizes = np.array([file.metadata.row_group(group).num_rows for group in groups], np.int64)
-        if file.metadata.num_rows <= _SMALL:
+        if file.metadata.num_rows <= SMALL_FILE_ROWS:
             tested, rest = [*tested, *rest], []
         found = _decode(file, groups, record, tested)
         mask = row_mask(condition, found, constants, int(sizes.sum()))
@@ -201,7 +201,7 @@ def possible_groups(
 ) -> Sequence[int]:
     """Return the row groups that are left when statistics have proved for others that no row matches."""
     groups = range(metadata.num_row_groups)
-    if len(groups) == 1 and metadata.num_rows <= _SMALL:
+    if len(groups) == 1 and metadata.num_rows <= SMALL_FILE_ROWS:
         return groups
     tested = condition.columns - constants.keys()
     statistics = group_statistics(metadata, tested) if tested else {}

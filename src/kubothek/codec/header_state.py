@@ -4,9 +4,11 @@ On the wire it is the header's last entry, ``kubothek``::
 
     {"version": 3, "commit": "<write id>", "recent": ["<write id>", …], "incarnation": "…",
      "schema": {"<table>": "<base64 of an Arrow IPC schema>"}, "unique_writes": ["<prefix>", …], "conformed": true,
+     "cube_call": {"id": "<write id>", "operation": "build_cube", "datasets": ["<id>", …]}, "withdrawn": true,
      "files": "<base64 of a Zstandard frame of an Arrow IPC stream: rows, bytes, in the order of the partitions>"}
 
-``files`` is missing where nothing is known about any file. Entries that a later version added are kept.
+``cube_call`` is missing where the commit was not part of a call for several datasets, ``withdrawn`` where it is not
+true, and ``files`` where nothing is known about any file. Entries that a later version added are kept.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from kubothek.codec.compression import compress, decompress
 from kubothek.codec.keys import check_incarnation
 from kubothek.codec.schema import schema_from_text, schema_to_text
 from kubothek.errors import CorruptDatasetError
-from kubothek.model.header import CommitState
+from kubothek.model.header import CommitState, CubeCall
 
 _FILES = pa.schema([("rows", pa.int64()), ("bytes", pa.int64())])
 _BYTES_PER_FILE = 2 * 8 + 1
@@ -37,6 +39,8 @@ class _Wire(msgspec.Struct):
     schema: dict[str, str]
     unique_writes: list[str] = msgspec.field(default_factory=list)
     conformed: bool = False
+    cube_call: CubeCall | None = None
+    withdrawn: bool = False
     files: str | None = None
 
 
@@ -51,6 +55,10 @@ def encode_state(state: CommitState, partitions: pa.Table | None) -> dict[str, A
         "unique_writes": list(state.unique_writes),
         "conformed": state.conformed,
     }
+    if (call := state.cube_call) is not None:
+        wire["cube_call"] = {"id": call.id, "operation": call.operation, "datasets": list(call.datasets)}
+    if state.withdrawn:
+        wire["withdrawn"] = True
     if partitions is not None and any(partitions[name].null_count < partitions.num_rows for name in _FILES.names):
         wire["files"] = _encode_files(partitions.select(_FILES.names))
     return wire | dict(state.extra)
@@ -77,6 +85,8 @@ def decode_state(wire: Any, partitions: pa.Table | None, key: str) -> tuple[Comm
         schema={table: schema_from_text(text, key) for table, text in known.schema.items()},
         unique_writes=tuple(known.unique_writes),
         conformed=known.conformed,
+        cube_call=known.cube_call,
+        withdrawn=known.withdrawn,
         extra={name: value for name, value in wire.items() if name not in _Wire.__struct_fields__},
     )
     if known.files is not None:

@@ -56,6 +56,11 @@ def check_uuid(uuid: str) -> None:
         raise InvalidInputError("A dataset cannot be called '_kubothek': that folder holds our own objects.")
 
 
+def is_uuid(name: str) -> bool:
+    """Tell whether a dataset can have this name (see :func:`check_uuid`)."""
+    return bool(_NAME.match(name)) and name != "_kubothek"
+
+
 def check_table(table: str) -> None:
     """Refuse a table name that could not be part of a key, or that names the folder of the indices."""
     _check_name(table, "table")

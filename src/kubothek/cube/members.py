@@ -6,18 +6,21 @@ each into what planning needs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from kubothek.codec.keys import HEADER_SUFFIXES
+import pyarrow as pa
+
+from kubothek.codec.keys import HEADER_SUFFIXES, is_uuid
 from kubothek.codec.labels import label_prefixes
 from kubothek.dataset.dataset import Dataset
-from kubothek.dataset.snapshot import Snapshot, load_snapshots
-from kubothek.errors import CubeNotFoundError, InvalidInputError
+from kubothek.dataset.snapshot import Snapshot, find_snapshot, find_snapshots
+from kubothek.errors import CorruptDatasetError, CubeNotFoundError, InvalidInputError
 from kubothek.model.cube import SEPARATOR, Cube, check_name
 from kubothek.model.header import SINGLE_TABLE
 from kubothek.plan.cube.check import find_problems, problems_error
-from kubothek.plan.cube.members import Member
+from kubothek.plan.cube.members import Member, member_files_schema
 from kubothek.plan.cube.metadata import cube_from_metadata
 from kubothek.store.interface import Store
 from kubothek.store.open import StoreLike, open_store
@@ -51,6 +54,10 @@ def discover_cube(uuid_prefix: str, store: StoreLike) -> tuple[Cube, dict[str, D
     ------
     CubeNotFoundError
         There is no such cube, or it lacks its seed.
+    CorruptDatasetError
+        The seed's metadata does not describe a cube, there are several seeds, or a header cannot be understood.
+    InvalidInputError, SchemaError
+        The datasets break the rules of a cube; :func:`~kubothek.check_cube` finds all that is wrong.
 
     Examples
     --------
@@ -81,9 +88,7 @@ def open_cube(cube: Cube | str, store: Store) -> OpenCube:
     prefix = cube if isinstance(cube, str) else cube.uuid_prefix
     snapshots = find_members(prefix, store)
     if not snapshots:
-        raise CubeNotFoundError(
-            f"There is no cube {prefix!r} in {store.url}: no dataset's name starts with {prefix + SEPARATOR!r}."
-        )
+        raise cube_not_found(prefix, store)
     members = tuple(as_member(dataset_id, snapshot) for dataset_id, snapshot in snapshots.items())
     spec = cube_from_metadata(prefix, members) if isinstance(cube, str) else cube
     problems = find_problems(spec, members)
@@ -92,21 +97,76 @@ def open_cube(cube: Cube | str, store: Store) -> OpenCube:
     return OpenCube(spec, snapshots, members)
 
 
+def cube_not_found(uuid_prefix: str, store: Store) -> CubeNotFoundError:
+    """Return the error that there is no such cube, with names that look alike."""
+    keys = (info.key for info in store.list_level("")[0] if info.key.endswith(tuple(HEADER_SUFFIXES.values())))
+    known = {key.partition(SEPARATOR)[0] for key in keys if SEPARATOR in key}
+    similar = tuple(difflib.get_close_matches(uuid_prefix, sorted(known), n=3))
+    hint = f" Did you mean {' or '.join(map(repr, similar))}?" if similar else f" The store has {len(known)} cube(s)."
+    return CubeNotFoundError(
+        f"There is no cube {uuid_prefix!r} in {store.url}: no dataset's name starts with "
+        f"{uuid_prefix + SEPARATOR!r}.{hint}",
+        similar=similar,
+    )
+
+
 def find_members(uuid_prefix: str, store: Store) -> dict[str, Snapshot]:
-    """Pin every dataset whose name says that it belongs to a cube, by id, sorted."""
+    """Pin every dataset whose name says that it belongs to a cube, by id, sorted; none whose creation was withdrawn."""
+    pinned = pin_members(uuid_prefix, store)
+    return {dataset_id: snapshot for dataset_id, snapshot in pinned.items() if not is_withdrawn(snapshot)}
+
+
+def is_withdrawn(snapshot: Snapshot) -> bool:
+    """Tell whether the creation of a dataset was taken back, so that it counts as absent."""
+    return snapshot.header.state is not None and snapshot.header.state.withdrawn
+
+
+def pin_members(uuid_prefix: str, store: Store) -> dict[str, Snapshot]:
+    """Pin every dataset whose name says that it belongs to a cube, by id, sorted; withdrawn ones are among them."""
+    ids = list_members(uuid_prefix, store)
+    snapshots = find_snapshots([uuid_prefix + SEPARATOR + dataset_id for dataset_id in ids], store)
+    # Between the listing and the request, somebody may have deleted one.
+    return {dataset_id: snapshot for dataset_id, snapshot in zip(ids, snapshots, strict=True) if snapshot is not None}
+
+
+def pin_each(uuid_prefix: str, dataset_ids: Sequence[str], store: Store) -> dict[str, Snapshot | CorruptDatasetError]:
+    """Pin some datasets of a cube, or find why one cannot be read; one that somebody deletes meanwhile is left out."""
+    names = [uuid_prefix + SEPARATOR + dataset_id for dataset_id in dataset_ids]
+    try:
+        found: list[Snapshot | CorruptDatasetError | None] = [*find_snapshots(names, store)]
+    except CorruptDatasetError:  # which says it of the first one only
+        found = [_pin_alone(name, store) for name in names]
+    return {one: pinned for one, pinned in zip(dataset_ids, found, strict=True) if pinned is not None}
+
+
+def _pin_alone(uuid: str, store: Store) -> Snapshot | CorruptDatasetError | None:
+    try:
+        return find_snapshot(uuid, store)
+    except CorruptDatasetError as error:
+        return error
+
+
+def list_members(uuid_prefix: str, store: Store) -> tuple[str, ...]:
+    """Return the ids of all datasets of a cube that have a header, sorted, whatever state they are in; one request."""
     check_name(uuid_prefix, "uuid_prefix")
     start = uuid_prefix + SEPARATOR
     names = [info.key.removeprefix(start) for info in store.list_level(start)[0]]
-    ids = sorted({name.removesuffix(end) for name in names for end in HEADER_SUFFIXES.values() if name.endswith(end)})
-    snapshots = load_snapshots([start + dataset_id for dataset_id in ids], store)
-    return dict(zip(ids, snapshots, strict=True))
+    ids = {name.removesuffix(end) for name in names for end in HEADER_SUFFIXES.values() if name.endswith(end)}
+    return tuple(sorted(dataset_id for dataset_id in ids if is_uuid(start + dataset_id)))
 
 
 def as_member(dataset_id: str, snapshot: Snapshot) -> Member:
     """Return what planning needs of a dataset."""
+    member = describe_member(dataset_id, snapshot)
     table = SINGLE_TABLE if SINGLE_TABLE in snapshot.tables else snapshot.tables[0]
     files = snapshot.file_table(table)
     writes = label_prefixes(files.column("label").combine_chunks())
+    return replace(member, files=files.add_column(4, "write", writes))
+
+
+def describe_member(dataset_id: str, snapshot: Snapshot) -> Member:
+    """Return what can be said of a dataset without its files, whose table is empty, so that it can be broken too."""
+    table = SINGLE_TABLE if SINGLE_TABLE in snapshot.tables else snapshot.tables[0]
     state = snapshot.header.state
     return Member(
         dataset_id=dataset_id,
@@ -114,8 +174,10 @@ def as_member(dataset_id: str, snapshot: Snapshot) -> Member:
         schema=snapshot.schemas[table],
         partition_keys=snapshot.partition_keys,
         index_columns=snapshot.index_columns,
-        files=files.add_column(4, "write", writes),
+        files=member_files_schema(pa.schema([])).empty_table(),
         metadata=snapshot.header.metadata,
         unique_writes=() if state is None else state.unique_writes,
         tables=snapshot.tables,
+        recent=() if state is None else state.recent,
+        cube_call=None if state is None else state.cube_call,
     )

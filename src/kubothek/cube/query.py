@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,15 +14,22 @@ from kubothek.dataset.indices.lookup import load_postings, look_up
 from kubothek.engine import local
 from kubothek.engine.join import sort_rows
 from kubothek.engine.lazy import LazyRows
+from kubothek.engine.measure import measure_read
+from kubothek.engine.requests import expected_requests
+from kubothek.engine.spark import expected_tasks
 from kubothek.engine.writing import cut_runs
 from kubothek.model.cube import Cube
 from kubothek.model.read_plan import PARTITION_PREFIX
-from kubothek.model.where import parse_where
 from kubothek.plan.cube.query import CubePlan, plan_cube
 from kubothek.plan.cube.resolve import ResolvedQuery, resolve
-from kubothek.plan.explain import Explanation, explain_query
+from kubothek.plan.explain import explain_query
+from kubothek.plan.explanation import Explanation
+from kubothek.plan.measured import Expected
 from kubothek.store.interface import Store
 from kubothek.store.open import StoreLike, open_store
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 class Query(LazyRows):
@@ -41,30 +49,84 @@ class Query(LazyRows):
         """Specification of the cube."""
         return self._resolved.cube
 
-    def groups(self) -> Iterator[tuple[tuple[Any, ...], pa.Table]]:
-        """Yield the values of the ``partition_by`` columns and the rows that have them, in order of the values.
+    def groups(self) -> Generator[tuple[tuple[Any, ...], pa.Table], None, None]:
+        """Yield the rows in groups, one after the other as they are read, so that memory holds a few of them.
 
-        Groups without rows are left out. Without ``partition_by`` there is one group, of key ``()``.
+        A consumer that closes the generator, or drops it, leaves no thread and no open file.
+
+        Yields
+        ------
+        key
+            The values of the ``partition_by`` columns as a tuple, ``()`` where there are none. Keys come in their
+            order, column by column.
+        rows
+            The rows that have these values, sorted by the dimension columns, then the partition columns. A group
+            without rows is left out, and so are rows with a null or NaN in one of the columns.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from kubothek import Cube, build_cube, query_cube
+        >>> cube = Cube(uuid_prefix="flights", dimension_columns="FLIGHT", partition_columns="MONTH")
+        >>> flights = pa.table({"FLIGHT": [2, 1, 3], "MONTH": [2, 1, 1], "DELAY": [5, 40, 0]})
+        >>> datasets = build_cube(flights, cube, "memory://query_groups")
+        >>> query = query_cube("flights", "memory://query_groups", partition_by="MONTH")
+        >>> [(key, rows["DELAY"].to_pylist()) for key, rows in query.groups()]
+        [((1,), [40, 0]), ((2,), [5])]
         """
         plan = self._plan
         if plan.units.num_rows == 0:
             return
         columns = [PARTITION_PREFIX + name for name in plan.group_by]
         starts = cut_runs(plan.units, columns)
-        tables = local.read_units(self._store, plan)
-        for start, stop in zip(starts, np.append(starts[1:], plan.units.num_rows), strict=True):
-            rows = pa.concat_tables([next(tables) for _ in range(start, stop)])
-            if rows.num_rows:
-                key = tuple(plan.units.column(name)[int(start)].as_py() for name in columns)
-                yield key, sort_rows(rows, plan.order)
+        with closing(local.read_units(self._store, plan)) as tables:
+            for start, stop in zip(starts, np.append(starts[1:], plan.units.num_rows), strict=True):
+                rows = pa.concat_tables([next(tables) for _ in range(start, stop)])
+                if rows.num_rows:
+                    key = tuple(plan.units.column(name)[int(start)].as_py() for name in columns)
+                    yield key, sort_rows(rows, plan.order)
 
     def to_arrow(self) -> pa.Table:
         """Read the rows as an Arrow table: group by group, each sorted by dimension, then partition columns."""
         return pa.concat_tables([self.schema.empty_table(), *(table for _, table in self.groups())])
 
-    def explain(self) -> Explanation:
-        """Say what is read from which dataset, how it is joined, and which rule drops the other files."""
-        return explain_query(self._resolved, self._cube_plan)
+    def explain(self, *, analyze: bool = False, spark: SparkSession | None = None) -> Explanation:
+        """Say what is read from which dataset, how it is joined, and which rule drops the other files.
+
+        Parameters
+        ----------
+        analyze
+            Read everything in this process, throw the rows away, and put what was measured beside what is expected:
+            files opened, requests, bytes, row groups that statistics skip, and rows after each condition and join.
+        spark
+            The session for which to tell the number of tasks; ``None`` stands for as many cores as this machine has.
+
+        Returns
+        -------
+        Explanation
+            Prints as text, as a tree with ``rich``, and as a table in a notebook; ``to_dict()`` gives JSON values.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from kubothek import Cube, build_cube, query_cube
+        >>> cube = Cube(uuid_prefix="flights", dimension_columns="FLIGHT", partition_columns="MONTH")
+        >>> flights = pa.table({"FLIGHT": [1, 2, 3], "MONTH": [1, 1, 2], "DELAY": [5, 40, 0]})
+        >>> weather = pa.table({"FLIGHT": [2], "MONTH": [1], "TEMP": [-3.5]})
+        >>> datasets = build_cube({"seed": flights, "weather": weather}, cube, "memory://query_explain")
+        >>> told = query_cube("flights", "memory://query_explain", where="TEMP < 0").explain(analyze=True)
+        >>> seed, weather = told.sources
+        >>> seed.dropped, weather.role, weather.joined_on, weather.measured.rows_joined
+        ({'alignment': 1}, 'inner', ('FLIGHT',), 1)
+        """
+        stored = [
+            [name for name in read.member.schema.names if name not in read.member.partition_keys]
+            for read in self._resolved.reads
+        ]
+        tasks, cores = expected_tasks(spark, self._plan)
+        expected = Expected(expected_requests(self._plan, stored), tasks, cores)
+        told = explain_query(self._resolved, self._cube_plan, expected)
+        return told.with_measured(measure_read(self._store, self._plan)) if analyze else told
 
     def __repr__(self) -> str:
         """Show what would be read."""
@@ -94,7 +156,8 @@ def query_cube(
     store
         A URL, a path or a :class:`~kubothek.Store`.
     where
-        A condition (``C("TEMP") < 0``), a text (``"TEMP < 0"``) or a list of lists of ``(column, op, value)``.
+        A condition (``C("TEMP") < 0``), a text (``"TEMP < 0"``), its JSON form, or a list of lists of
+        ``(column, op, value)``.
     datasets
         Ids of the datasets to look at, the seed among them; ``None`` for all.
     dimension_columns
@@ -136,7 +199,7 @@ def query_cube(
     resolved = resolve(
         opened.cube,
         opened.members,
-        where=parse_where(where),
+        where=where,
         datasets=datasets,
         dimension_columns=dimension_columns,
         partition_by=partition_by,

@@ -50,7 +50,7 @@ from kubothek.model.header import Header
 from kubothek.model.staged import ChangeSet
 from kubothek.plan.apply import CREATION_TIME, NO_LABELS, RECENT_COMMITS, Candidate, apply_change
 from kubothek.plan.conflicts import find_conflict
-from kubothek.store.interface import LostRace, Store, Swapped
+from kubothek.store.interface import Blob, LostRace, Store, Swapped
 
 _ATTEMPTS = 500
 _DOUBTFUL_TRIES = 5
@@ -69,6 +69,17 @@ class Surroundings:
     def pause(self, longest: float) -> None:
         """Wait a random time, so that writers that met do not meet again."""
         self.sleep(self.rng.uniform(0, min(_LONGEST_PAUSE, longest)))
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What a commit did to a dataset: how it was right ``before``, and how it is ``after`` it.
+
+    ``after`` may be a later state that contains the change.
+    """
+
+    before: Snapshot | None
+    after: Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +127,13 @@ def commit(
     InvalidInputError, NotFoundError, AlreadyExistsError
         The change does not fit the base; nothing was committed.
     """
+    return make_commit(store, uuid, change, base, surroundings).after
+
+
+def make_commit(
+    store: Store, uuid: str, change: ChangeSet, base: Snapshot | None, surroundings: Surroundings = WORLD
+) -> Commit:
+    """Make a change as :func:`commit` does, and tell also what it was made on: others may have come before it."""
     check_uuid(uuid)
     incarnation = f"{surroundings.rng.getrandbits(128):032x}"
     current, unused = base, list[str]()
@@ -135,7 +153,7 @@ def commit(
                 raise
             if isinstance(outcome, _Committed):
                 _tidy(store, outcome.snapshot, candidate, stale, current)
-                return outcome.snapshot
+                return Commit(current, outcome.snapshot)
             unused += written
             current = outcome.winner
             # About as long as one attempt: who waits longer finds that those who just won have won again.
@@ -288,7 +306,7 @@ def _created(ours: Snapshot, change: ChangeSet, surroundings: Surroundings) -> _
     store, other = ours.store, header_keys(ours.uuid)[1]
     try:
         for attempt in range(_DOUBTFUL_TRIES):
-            if store.get_many([other])[0] is None:
+            if _look(other, ours, change, surroundings) is None:
                 return _Committed(ours)
             surroundings.pause(_FIRST_PAUSE * 2**attempt)
         if _etag(find_snapshot(ours.uuid, store)) == ours.etag:  # nobody has built on it
@@ -297,6 +315,17 @@ def _created(ours: Snapshot, change: ChangeSet, surroundings: Surroundings) -> _
     except (StoreError, CorruptDatasetError) as error:
         raise _unknown(ours.uuid, change, f"whether {other!r} is in its way cannot be read") from error
     raise _unknown(ours.uuid, change, f"{other!r}, which another writer created at the same time, is in its way")
+
+
+def _look(key: str, ours: Snapshot, change: ChangeSet, surroundings: Surroundings) -> Blob | None:
+    """Read an object after the swap; one request that fails does not make the outcome unknown."""
+    for attempt in range(_DOUBTFUL_TRIES):
+        try:
+            return ours.store.get_many([key])[0]
+        except StoreError as error:
+            last = error
+            surroundings.pause(_FIRST_PAUSE * 2**attempt)
+    raise _unknown(ours.uuid, change, f"whether {key!r} is in its way cannot be read") from last
 
 
 def _etag(snapshot: Snapshot | None) -> str | None:

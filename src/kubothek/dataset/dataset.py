@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 from kubothek.dataset.indices.lookup import load_postings
 from kubothek.dataset.scan import Scan, open_scan
 from kubothek.dataset.snapshot import Snapshot, load_snapshot
+from kubothek.model.display import human_bytes
 from kubothek.model.header import FILE_PREFIX
 from kubothek.model.read_plan import PARTITION_PREFIX
 from kubothek.model.schema import joint_schema
 from kubothek.model.where import parse_where
 from kubothek.plan.bind import bind
-from kubothek.plan.explain import human_bytes
 from kubothek.plan.index_merge import LABELS, index_from_postings
 from kubothek.plan.match import match_rows
 from kubothek.store.interface import Store

@@ -14,12 +14,16 @@ from kubothek.dataset.snapshot import Snapshot
 from kubothek.engine import local
 from kubothek.engine import spark as on_spark
 from kubothek.engine.lazy import LazyRows
+from kubothek.engine.measure import measure_read
+from kubothek.engine.requests import expected_requests
 from kubothek.model.names import column_names
 from kubothek.model.read_plan import PARTITION_PREFIX, ReadPlan
 from kubothek.model.where import parse_where
 from kubothek.plan.attached import attach_column
-from kubothek.plan.explain import Explanation, explain_scan
+from kubothek.plan.explain import explain_scan
+from kubothek.plan.explanation import Explanation
 from kubothek.plan.groups import ask_groups, plan_groups
+from kubothek.plan.measured import Expected
 from kubothek.plan.native import spark_reads_exactly
 from kubothek.plan.scan import ScanPlan, ScanQuestion, ScanSubject, ask_scan, plan_scan
 
@@ -107,19 +111,58 @@ class Scan(LazyRows):
         Where Spark can reach the files and reads every type exactly, and no row has to be filtered, its own reader
         gets the planned files; otherwise Kubothek's tasks read them.
         """
+        base = self._native_base()
+        if base:
+            keys = self._plan.files[0].column("key").to_pylist()
+            paths = [self._store.local_path(key) or "" for key in keys]
+            return on_spark.read_files(spark, base, paths, self._plan.schema)
+        return super().to_spark(spark)
+
+    def _native_base(self) -> str | None:
+        """Return the directory of the files if Spark's own reader can have them."""
         files, source, subject = self._plan.files[0], self._plan.inputs[0], self._question.subject
         base = self._store.local_path(f"{subject.uuid}/{subject.table}")
         state = self._snapshot.header.state
         conformed = state is not None and state.conformed
         in_files = not {*source.partition_keys}.intersection(subject.attached.names)
-        if base and conformed and in_files and spark_reads_exactly(source, files, subject.record, base):
-            paths = [self._store.local_path(key) or "" for key in files.column("key").to_pylist()]
-            return on_spark.read_files(spark, base, paths, self._plan.schema)
-        return super().to_spark(spark)
+        reads = base and conformed and in_files and spark_reads_exactly(source, files, subject.record, base)
+        return base if reads else None
 
-    def explain(self) -> Explanation:
-        """Say which files are read and which rule drops the others; prints as text."""
-        return explain_scan(self._scan)
+    def explain(self, *, analyze: bool = False, spark: SparkSession | None = None) -> Explanation:
+        """Say which files are read and which rule drops the others.
+
+        Parameters
+        ----------
+        analyze
+            Read everything in this process, throw the rows away, and put what was measured beside what is expected:
+            files opened, requests, bytes, row groups that statistics skip, and rows before and after the condition.
+        spark
+            The session for which to tell the number of tasks; ``None`` stands for as many cores as this machine has.
+            There is no number where Spark's own reader takes the files.
+
+        Returns
+        -------
+        Explanation
+            Prints as text, as a tree with ``rich``, and as a table in a notebook; ``to_dict()`` gives JSON values.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from kubothek import write_dataset
+        >>> rows = pa.table({"MONTH": [1, 1, 2], "TEMP": [0.5, -1.0, 3.0]})
+        >>> ds = write_dataset(rows, "weather", "memory://scan_explain", partition_on="MONTH")
+        >>> told = ds.scan(where="MONTH == 1 & TEMP < 0").explain(analyze=True)
+        >>> told.files, told.sources[0].dropped, told.sources[0].measured.rows_stored, told.measured.rows
+        (1, {'partition': 1}, 2, 1)
+        """
+        subject = self._question.subject
+        stored = [name for name in subject.record.names if name not in subject.partition_keys]
+        tasks, cores = on_spark.expected_tasks(spark, self._plan)
+        requests = expected_requests(self._plan, [stored])
+        told = explain_scan(
+            self._question, self._scan, Expected(requests, None if self._native_base() else tasks, cores)
+        )
+        return told.with_measured(measure_read(self._store, self._plan)) if analyze else told
 
     def __repr__(self) -> str:
         """Show what would be read."""

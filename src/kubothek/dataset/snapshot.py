@@ -141,13 +141,13 @@ def load_snapshot(uuid: str, store: Store) -> Snapshot:
 
 def find_snapshot(uuid: str, store: Store) -> Snapshot | None:
     """Pin a dataset as it is now, or return ``None`` where there is none."""
-    return _find_many((uuid,), store)[0]
+    return find_snapshots((uuid,), store)[0]
 
 
 def load_snapshots(uuids: Iterable[str], store: Store) -> list[Snapshot]:
     """Pin several datasets, in their order, with their headers fetched at once; raises as ``load_snapshot`` does."""
     uuids = tuple(uuids)
-    found = _find_many(uuids, store)
+    found = find_snapshots(uuids, store)
     for uuid, snapshot in zip(uuids, found, strict=True):
         if snapshot is None:
             raise not_found(uuid, store)
@@ -169,7 +169,8 @@ def not_found(uuid: str, store: Store) -> DatasetNotFoundError:
     return DatasetNotFoundError(f"There is no dataset {uuid!r} in {store.url}.{hint}", uuid=uuid, similar=similar)
 
 
-def _find_many(uuids: Sequence[str], store: Store) -> list[Snapshot | None]:
+def find_snapshots(uuids: Sequence[str], store: Store) -> list[Snapshot | None]:
+    """Pin several datasets, in their order, with their headers fetched at once; ``None`` for each that is not there."""
     for uuid in uuids:
         check_uuid(uuid)
     blobs = store.get_many([key for uuid in uuids for key in header_keys(uuid)])

@@ -26,6 +26,9 @@ from kubothek.errors import ObjectNotFoundError, SnapshotExpiredError
 from kubothek.model.condition import EVERYTHING, Condition
 from kubothek.store.interface import Store
 
+FOOTER_BYTES = 2**16
+"""Bytes at the end of a file that Arrow fetches to read the footer."""
+
 _BUFFER = 2**20
 """Bytes of a column chunk that are fetched at a time, where row groups are too large to be fetched at once."""
 
@@ -130,7 +133,11 @@ def open_parquet(store: Store, key: str, size: int | None) -> pq.ParquetFile:
 
 def _source(store: Store, key: str, size: int | None) -> str | pa.NativeFile:
     path = store.local_path(key)
-    return store.open_file(key, size) if path is None else path
+    if path is not None:
+        return path
+    if size is not None and size <= FOOTER_BYTES:  # whoever reads the footer fetches it all, and need not come back
+        return pa.BufferReader(store.get_range(key, 0, size))
+    return store.open_file(key, size)
 
 
 def _parquet_file(source: str | pa.NativeFile, **options: Any) -> pq.ParquetFile:

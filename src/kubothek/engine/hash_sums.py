@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kubothek.engine.join import key_codes
+from kubothek.engine.key_codes import key_codes
 from kubothek.engine.reading import UnitReader
 from kubothek.engine.row_hash import Words, hash_rows
 from kubothek.engine.steps import in_order

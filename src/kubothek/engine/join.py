@@ -1,25 +1,30 @@
 """Which row of the other table belongs to each row: joins on key columns alone, answered in row numbers.
 
-A join goes in three steps. Key columns of both sides become one integer per row (*codes*, which keep the order of the
-columns); codes of the right side become a table from code to row number, or a sorted array where the codes are
-sparse; each code of the left side is looked up. Payload columns take no part: the caller takes them by row number,
-which keeps every Arrow type as it is and costs a fraction of a hash join on whole rows::
+A join goes in three steps. Key columns of both sides become one integer per row
+(:mod:`kubothek.engine.key_codes`); codes of the right side become a table from code to row number, or a sorted array
+where the codes are sparse; each code of the left side is looked up. Payload columns take no part: they are taken by row
+number, which keeps every Arrow type as it is and costs a fraction of a hash join on whole rows::
 
     left codes    right codes          rows
     0  (x=0)      0  (row 0)           0
     1  (x=1)      2  (row 1)    ->    -1     no partner
     2  (x=2)                           1
+
+Tables whose keys are the same, as those of datasets that come from one source are, are numbered and looked up once for
+all of them; where they are the keys of the seed, there is nothing to look up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_LARGEST = 2**62
+from kubothek.engine.key_codes import key_codes
+from kubothek.model.read_plan import JoinStep
+
 _DENSE_ROWS = 4
 """A lookup table may have this many entries per row before sorted search takes over."""
 
@@ -27,33 +32,59 @@ _FEW = 4
 """Where the right side has this many times fewer rows, they are searched in the left side instead."""
 
 
-def key_codes(sides: Sequence[Sequence[pa.ChunkedArray]]) -> tuple[list[np.ndarray], int]:
-    """Turn the rows of several tables into integers that are equal and ordered as the rows are.
+def join_rows(
+    steps: Sequence[JoinStep], order: tuple[str, ...], tables: Mapping[int, pa.Table]
+) -> dict[int, np.ndarray | None]:
+    """Return for each table which of its rows make the result, -1 for none; ``None`` stands for all as they are.
 
     Parameters
     ----------
-    sides
-        Per table its key columns, at least one, in the same order and with the same types. Nulls are equal to each
-        other and come last, as do NaNs.
-
-    Returns
-    -------
-    codes, size
-        Per table one ``int64`` per row, in ``range(size)``.
+    steps
+        How tables are joined to table 0, the seed: inner joins first.
+    order
+        Columns of the seed by which the result is sorted; the last row of each combination makes it.
+    tables
+        By the number of their input.
     """
-    first, *others = zip(*sides, strict=True)
-    codes, size = _column_codes(first)
-    for column in others:
-        added, count = _column_codes(column)
-        if size * count >= _LARGEST:
-            codes, size = _densify(codes)
-        if size * count >= _LARGEST:
-            added, count = _densify(added)
-        for code, more in zip(codes, added, strict=True):
-            code *= count
-            code += more
-        size *= count
-    return codes, size
+    inputs: dict[tuple[str, ...], list[int]] = {order: []}
+    for step in steps:
+        inputs.setdefault(step.on, []).append(step.input)
+    twins: dict[int, int] = {}
+    codes: dict[tuple[str, ...], dict[int, np.ndarray]] = {}
+    sizes: dict[tuple[str, ...], int] = {}
+    for on, numbers in inputs.items():
+        keys = {number: [tables[number].column(name) for name in on] for number in (0, *numbers)}
+        twins.update(_twins(keys))
+        distinct = [number for number in keys if twins[number] == number]
+        found, sizes[on] = key_codes([keys[number] for number in distinct])
+        codes[on] = dict(zip(distinct, found, strict=True))
+    rows = {0: last_of_each(codes[order][0])}
+    for step in steps:
+        twin = twins[step.input]
+        if twin in rows and (twin or {*step.on} == {*order}):
+            rows[step.input] = rows[twin]
+            continue
+        left = codes[step.on][0] if rows[0] is None else codes[step.on][0][rows[0]]
+        rows[step.input] = match = match_codes(left, codes[step.on][twin], sizes[step.on])
+        if step.how == "inner" and match is not None and (match < 0).any():
+            kept = np.flatnonzero(match >= 0)
+            rows = {number: kept if chosen is None else chosen[kept] for number, chosen in rows.items()}
+    return rows
+
+
+def _twins(keys: Mapping[int, Sequence[pa.ChunkedArray]]) -> dict[int, int]:
+    """Return for each table the first one that has the same keys in the same order, often itself."""
+    distinct: list[int] = []
+    twins = {}
+    for number, columns in keys.items():
+        twins[number] = next((first for first in distinct if _same(keys[first], columns)), number)
+        if twins[number] == number:
+            distinct.append(number)
+    return twins
+
+
+def _same(left: Sequence[pa.ChunkedArray], right: Sequence[pa.ChunkedArray]) -> bool:
+    return all(one.equals(other) for one, other in zip(left, right, strict=True))
 
 
 def last_of_each(codes: np.ndarray) -> np.ndarray | None:
@@ -71,7 +102,7 @@ def match_codes(left: np.ndarray, right: np.ndarray, size: int) -> np.ndarray | 
 
     ``None`` stands for the identity: row ``i`` belongs to row ``i``.
     """
-    if len(left) == len(right) and np.array_equal(left, right):
+    if len(left) == len(right) and np.array_equal(left, right) and bool((right[1:] > right[:-1]).all()):
         return None
     if len(right) == 0:
         return np.full(len(left), -1, np.int64)
@@ -97,8 +128,23 @@ def take(table: pa.Table, rows: np.ndarray | None) -> pa.Table:
     """Take rows by number; -1 gives nulls, ``None`` the table itself."""
     if rows is None:
         return table
-    missing = rows < 0
-    return table.take(pa.array(rows, mask=missing) if missing.any() else pa.array(rows))
+    present = pa.array(rows >= 0)
+    if pc.all(present).as_py():
+        return table.take(pa.array(rows))
+    if not table.num_rows:
+        return table.take(pa.nulls(len(rows), pa.int64()))
+    # Arrow takes by numbers without nulls several times as fast; what it took for a missing row is blotted out.
+    some = pa.array(np.maximum(rows, 0))
+    numbers = pc.if_else(present, some, pa.scalar(None, pa.int64()))
+    return pa.Table.from_arrays(
+        [
+            pc.if_else(present, column.take(some), pa.scalar(None, column.type))
+            if pa.types.is_primitive(column.type)
+            else column.take(numbers)
+            for column in table.columns
+        ],
+        schema=table.schema,
+    )
 
 
 def sort_rows(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
@@ -109,70 +155,3 @@ def sort_rows(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
     if bool((codes[1:] >= codes[:-1]).all()):
         return rows
     return take(rows, np.argsort(codes, kind="stable"))
-
-
-def _column_codes(sides: Sequence[pa.ChunkedArray]) -> tuple[list[np.ndarray], int]:
-    """Number the values of one column of all sides; the arrays are new, for the caller to go on with in place."""
-    kind = sides[0].type
-    if pa.types.is_dictionary(kind) or not _is_integral(kind):
-        return _ranked_codes(sides)
-    numbers = [_as_numbers(column) for column in sides]
-    bounds = [pc.min_max(column).as_py() for column in numbers if len(column) > column.null_count]
-    if not bounds:
-        return [np.zeros(len(column), np.int64) for column in sides], 1
-    low, high = min(b["min"] for b in bounds), max(b["max"] for b in bounds)
-    if high - low >= _LARGEST or high == np.iinfo(np.int64).max:
-        return _ranked_codes(sides)
-    count = high - low + 1
-    has_nulls = any(column.null_count for column in numbers)
-    codes = []
-    for column in numbers:
-        values = column.fill_null(high + 1) if column.null_count else column
-        codes.append(values.to_numpy() - low)
-    return codes, count + has_nulls
-
-
-def _is_integral(kind: pa.DataType) -> bool:
-    return bool(
-        (pa.types.is_integer(kind) and kind != pa.uint64())
-        or pa.types.is_timestamp(kind)
-        or pa.types.is_date(kind)
-        or pa.types.is_time(kind)
-        or pa.types.is_boolean(kind)
-    )
-
-
-def _as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    kind = column.type
-    if pa.types.is_date32(kind) or pa.types.is_time32(kind):
-        column = column.cast(pa.int32())
-    return column.cast(pa.int64())
-
-
-def _ranked_codes(sides: Sequence[pa.ChunkedArray]) -> tuple[list[np.ndarray], int]:
-    """Number the distinct values of all sides in their order."""
-    kind = sides[0].type
-    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
-    columns = [side.cast(plain) if side.type != plain else side for side in sides]
-    if pa.types.is_floating(plain):
-        columns = [_one_zero_one_nan(column) for column in columns]
-    encoded = pa.chunked_array([c for column in columns for c in column.chunks], plain).combine_chunks()
-    encoded = encoded.dictionary_encode()
-    count = len(encoded.dictionary)
-    rank = np.empty(count + 1, np.int64)
-    rank[pc.sort_indices(encoded.dictionary).to_numpy()] = np.arange(count)
-    rank[count] = count
-    codes = rank[encoded.indices.fill_null(count).to_numpy(zero_copy_only=False)]
-    return np.split(codes, np.cumsum([len(c) for c in columns])[:-1]), count + 1
-
-
-def _one_zero_one_nan(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Give equal bits to values that are equal: -0.0 becomes 0.0, and every NaN the same one."""
-    zero, nan = pa.scalar(0.0, column.type), pa.scalar(float("nan"), column.type)
-    return pc.if_else(pc.is_nan(column), nan, pc.add(column, zero))
-
-
-def _densify(codes: Sequence[np.ndarray]) -> tuple[list[np.ndarray], int]:
-    """Renumber codes without gaps, in their order."""
-    values, inverse = np.unique(np.concatenate(codes), return_inverse=True)
-    return np.split(inverse.astype(np.int64), np.cumsum([len(c) for c in codes])[:-1]), max(len(values), 1)

@@ -64,6 +64,9 @@ class LazyRows:
     def to_spark(self, spark: SparkSession) -> DataFrame:
         """Return the rows as a lazy Spark DataFrame, read by Spark tasks without a shuffle.
 
+        A task that joins holds the columns that are wanted of one physical partition at a time, of all its datasets and
+        joined: about twice the largest partition as it is in memory. The number of partitions makes no difference.
+
         Parameters
         ----------
         spark

@@ -48,9 +48,13 @@ def read_batches(store: Store, plan: ReadPlan) -> Iterator[pa.RecordBatch]:
     joined, overlaid or sorted, a few whole units per thread. A consumer that closes the iterator, or drops it, leaves
     no thread and no open file.
     """
-    reader = UnitReader(store, plan)
-    steps = (partial(reader.step, position) for position in range(plan.units.num_rows))
-    threads = os.cpu_count() or 1
-    with closing(in_threads(steps, threads, lead=max(min(threads, plan.units.num_rows), 1))) as tables:
+    with closing(read_steps(UnitReader(store, plan), plan.units.num_rows)) as tables:
         for table in tables:
             yield from table.to_batches(max_chunksize=ROWS_PER_BATCH)
+
+
+def read_steps(reader: UnitReader, units: int) -> Generator[pa.Table, None, None]:
+    """Yield the rows of so many units in order, in tables of some row groups where they can be read so."""
+    steps = (partial(reader.step, position) for position in range(units))
+    threads = os.cpu_count() or 1
+    return in_threads(steps, threads, lead=max(min(threads, units), 1))

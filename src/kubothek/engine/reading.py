@@ -9,28 +9,29 @@ overlaid or sorted, a unit can also be read in steps of a few row groups each.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kubothek.codec.conform import concat_rows
 from kubothek.engine.data_files import FileScan
-from kubothek.engine.join import key_codes, last_of_each, match_codes, take
+from kubothek.engine.join import join_rows, last_of_each, take
+from kubothek.engine.key_codes import key_codes
 from kubothek.engine.shared_tables import SharedTables
 from kubothek.engine.steps import Made, Step
 from kubothek.model.condition import EVERYTHING, Comparison, Condition, all_of, conjuncts
-from kubothek.model.read_plan import PARTITION_PREFIX, JoinStep, ReadInput, ReadPlan
+from kubothek.model.read_plan import PARTITION_PREFIX, ReadInput, ReadPlan
 from kubothek.plan.match import match_rows
 from kubothek.store.interface import Store
 
-_SHARED_FILE = 32 * 2**20
+SHARED_FILE = 32 * 2**20
 """Bytes up to which a file that serves several units is kept decoded between them."""
 
 _SHARED_TOTAL = 256 * 2**20
-"""Bytes in memory of all such files of one reader; those used longest ago go first."""
+"""Bytes in memory of all such files of one reader; what no longer fits is decoded for each unit."""
 
 
 class UnitReader:
@@ -42,12 +43,12 @@ class UnitReader:
     def __init__(self, store: Store, plan: ReadPlan) -> None:
         self._store = store
         self._plan = plan
-        self._wanted = [_wanted_columns(plan, number) for number in range(len(plan.inputs))]
-        self._conditions = [_row_condition(one) for one in plan.inputs]
+        self._wanted = [wanted_columns(plan, number) for number in range(len(plan.inputs))]
+        self._conditions = [row_condition(one) for one in plan.inputs]
         units = plan.units.column("unit").to_numpy()
         self._starts = [np.searchsorted(files.column("unit").to_numpy(), units, "left") for files in plan.files]
         self._stops = [np.searchsorted(files.column("unit").to_numpy(), units, "right") for files in plan.files]
-        self._uses = [Counter(files.column("key").to_pylist()) for files in plan.files]
+        self._last = [_last_units(files) for files in plan.files]
         self._shared = SharedTables(_SHARED_TOTAL)
 
     def read(self, position: int) -> pa.Table:
@@ -63,15 +64,15 @@ class UnitReader:
                 return plan.schema.empty_table()
         for number in (step.input for step in steps if step.how == "left"):
             tables[number] = self._read_input(number, position)
-        order = tuple(name for name in plan.project or plan.order if name not in plan.inputs[0].partition_keys)
-        return self._assemble(tables, _join(steps, order, tables))
+        return self._assemble(tables, join_rows(steps, seed_order(plan), tables))
 
     def _assemble(self, tables: dict[int, pa.Table], rows: dict[int, np.ndarray | None]) -> pa.Table:
         plan = self._plan
         names = list(dict.fromkeys([*plan.schema.names, *sorted(plan.after.columns)]))
         columns: dict[str, pa.ChunkedArray] = {}
         for number in sorted(tables):
-            own = [name for name in names if name in tables[number].column_names and name not in columns]
+            given = {*tables[number].column_names} - columns.keys()
+            own = [name for name in names if name in given]
             taken = take(tables[number].select(own), rows[number])
             columns |= dict(zip(own, taken.columns, strict=True))
         table = _filtered(pa.table({name: columns[name] for name in names}), plan.after)
@@ -106,16 +107,18 @@ class UnitReader:
     def _read_input(self, number: int, position: int) -> pa.Table:
         """Read, filter and overlay the files that one input gives to a unit."""
         source, files = self._plan.inputs[number], self._files(number, position)
-        condition = all_of([self._conditions[number], self._pinned(number, position)])
+        pinned = self._pinned(number, position)
         columns = self._wanted[number]
         if not _is_overlaid(files):
+            condition = all_of([self._conditions[number], pinned])
             parts = [self._read_file(number, files, row, condition, columns) for row in range(files.num_rows)]
             return _concat(parts, source.record, columns)
-        early, late = _split(condition, {*source.cells, *source.partition_keys})
-        wide = list(dict.fromkeys([*columns, *source.cells, *sorted(late.columns)]))
+        early, late = _split(pinned, {*source.dimensions})
+        early, late = all_of([source.early, early]), all_of([source.late, late])
+        wide = list(dict.fromkeys([*columns, *source.dimensions, *sorted(late.columns)]))
         parts = [self._read_file(number, files, row, early, wide) for row in range(files.num_rows)]
         table = _concat(parts, source.record, wide)
-        return _filtered(take(table, _winners(table, source.cells)), late).select(columns)
+        return _filtered(take(table, _winners(table, source.dimensions)), late).select(columns)
 
     def _files(self, number: int, position: int) -> pa.Table:
         """Return the files that one input gives to a unit."""
@@ -134,13 +137,14 @@ class UnitReader:
         if not self._is_shared(number, files, row):
             return self._file_scan(number, files, row, condition, columns).read()
         whole = self._file_scan(number, files, row, EVERYTHING, self._plan.inputs[number].record.names)
-        table = self._shared.get((number, whole.key), whole.read)
+        unit, last = files.column("unit")[row].as_py(), self._last[number][whole.key]
+        table = self._shared.get((number, whole.key), whole.read, unit=unit, last=last)
         return _filtered(table, condition).select(list(columns))
 
     def _is_shared(self, number: int, files: pa.Table, row: int) -> bool:
         """Whether a file serves several units and is small enough to be kept for them."""
         key, size = files.column("key")[row].as_py(), files.column("bytes")[row].as_py()
-        return self._uses[number][key] > 1 and (size or 0) <= _SHARED_FILE
+        return key in self._last[number] and (size or 0) <= SHARED_FILE
 
     def _file_scan(
         self, number: int, files: pa.Table, row: int, condition: Condition, columns: Sequence[str]
@@ -151,7 +155,19 @@ class UnitReader:
         return FileScan(self._store, key, size, source.record, tuple(columns), condition, constants)
 
 
-def _wanted_columns(plan: ReadPlan, number: int) -> list[str]:
+def _last_units(files: pa.Table) -> dict[str, int]:
+    """Return the last unit of each file that serves several units."""
+    units = files.group_by("key", use_threads=False).aggregate([("unit", "min"), ("unit", "max")])
+    shared = units.filter(pc.less(units.column("unit_min"), units.column("unit_max")))
+    return dict(zip(shared.column("key").to_pylist(), shared.column("unit_max").to_pylist(), strict=True))
+
+
+def seed_order(plan: ReadPlan) -> tuple[str, ...]:
+    """Columns by which the seed's rows of a unit are sorted and made unique."""
+    return tuple(name for name in plan.project or plan.order if name not in plan.inputs[0].partition_keys)
+
+
+def wanted_columns(plan: ReadPlan, number: int) -> list[str]:
     """Columns that one input has to give: for the result, for joins, for order and for conditions after the joins."""
     source = plan.inputs[number]
     names = [*source.schema.names]
@@ -164,7 +180,7 @@ def _wanted_columns(plan: ReadPlan, number: int) -> list[str]:
     return [name for name in dict.fromkeys(names) if name in source.record.names]
 
 
-def _row_condition(source: ReadInput) -> Condition:
+def row_condition(source: ReadInput) -> Condition:
     """Return what rows must be asked; parts on partition columns alone were decided when files were chosen."""
     parts = conjuncts(all_of([source.early, source.late]))
     return all_of(part for part in parts if not part.columns <= set(source.partition_keys) or not part.columns)
@@ -191,35 +207,8 @@ def _concat(parts: Sequence[pa.Table], record: pa.Schema, columns: Sequence[str]
     return concat_rows(parts, pa.schema([record.field(name) for name in columns]))
 
 
-def _winners(table: pa.Table, cells: Sequence[str]) -> np.ndarray | None:
+def _winners(table: pa.Table, dimensions: Sequence[str]) -> np.ndarray | None:
     """Row numbers that are left when the last row of each cell wins, in stored order."""
-    (codes,), _ = key_codes([[table.column(name) for name in cells]])
+    (codes,), _ = key_codes([[table.column(name) for name in dimensions]])
     rows = last_of_each(codes)
     return None if rows is None else np.sort(rows)
-
-
-def _join(
-    steps: Sequence[JoinStep], order: tuple[str, ...], tables: Mapping[int, pa.Table]
-) -> dict[int, np.ndarray | None]:
-    """Return for each input which of its rows make the result, -1 for none; ``None`` stands for all as they are.
-
-    The seed comes out sorted by the columns of ``order``, with the last row of each combination.
-    """
-    inputs: dict[tuple[str, ...], list[int]] = {order: []}
-    for step in steps:
-        inputs.setdefault(step.on, []).append(step.input)
-    seed: dict[tuple[str, ...], np.ndarray] = {}
-    sizes: dict[tuple[str, ...], int] = {}
-    codes: dict[int, np.ndarray] = {}
-    for on, numbers in inputs.items():
-        sides = [[tables[number].column(name) for name in on] for number in (0, *numbers)]
-        (seed[on], *others), sizes[on] = key_codes(sides)
-        codes.update(zip(numbers, others, strict=True))
-    rows = {0: last_of_each(seed[order])}
-    for step in steps:
-        left = seed[step.on] if rows[0] is None else seed[step.on][rows[0]]
-        rows[step.input] = found = match_codes(left, codes[step.input], sizes[step.on])
-        if step.how == "inner" and found is not None and (found < 0).any():
-            kept = np.flatnonzero(found >= 0)
-            rows = {number: kept if chosen is None else chosen[kept] for number, chosen in rows.items()}
-    return rows

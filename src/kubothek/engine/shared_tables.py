@@ -1,61 +1,86 @@
-"""Keeps what was decoded for several readers, decoded once, while there is room."""
+"""Keeps what was decoded for several readers, decoded once, while there is room.
+
+Readers go through the units of a plan in their order, and ask for the same tables again and again. So what counts is
+not when a table was used last but whether it will be used again: a table that no later unit wants goes, and where there
+is no room for a new one, those that are there stay. (If the oldest went instead, tables that together take too much
+room would push each other out in a circle, and each would be decoded anew for each unit.)
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 
-class SharedTables:
-    """Tables by name, each made once; safe to use from several threads.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kept:
+    """A table that is there or being made, and the last unit that wants it."""
 
-    Who asks for a table that another thread is making waits for it; nobody waits for any other table. Those used
-    longest ago go when the tables take more than ``room`` bytes, except for the last one.
+    last: int
+    table: Future[pa.Table] = field(default_factory=Future)
+
+
+class SharedTables:
+    """Tables by name; safe to use from several threads.
+
+    Who asks for a table that another thread is making waits for it; nobody waits for any other table. Tables are kept
+    up to ``room`` bytes; a single one is kept however large it is.
     """
 
     def __init__(self, room: int) -> None:
         self._room = room
-        self._tables: dict[Hashable, Future[pa.Table]] = {}
+        self._tables: dict[Hashable, _Kept] = {}
         self._lock = threading.Lock()
 
-    def get(self, name: Hashable, make: Callable[[], pa.Table]) -> pa.Table:
+    def get(self, name: Hashable, make: Callable[[], pa.Table], *, unit: int, last: int) -> pa.Table:
         """Return the table of this name, made now if it is not there.
 
-        An error of ``make`` is raised for all who wait; who asks later has it made again.
+        Parameters
+        ----------
+        name
+            Of the table.
+        make
+            Makes it. An error is raised for all who wait; who asks later has the table made again.
+        unit
+            For which unit it is wanted. Tables that are wanted for units before this one alone may go.
+        last
+            The last unit that will want it.
 
         Examples
         --------
         >>> shared = SharedTables(room=1000)
-        >>> shared.get("a", lambda: pa.table({"x": [1]})) is shared.get("a", lambda: pa.table({"x": [2]}))
+        >>> first = shared.get("a", lambda: pa.table({"x": [1]}), unit=0, last=7)
+        >>> shared.get("a", lambda: pa.table({"x": [2]}), unit=3, last=7) is first
         True
         """
         with self._lock:
-            found = self._tables.pop(name, None)
-            self._tables[name] = promise = found or Future()
+            found = self._tables.get(name)
+            wanted = found or self._tables.setdefault(name, _Kept(last))
         if found is None:
-            self._make(name, promise, make)
-        table: pa.Table = promise.result()
+            self._make(name, wanted, make, unit)
+        table: pa.Table = wanted.table.result()
         return table
 
-    def _make(self, name: Hashable, promise: Future[pa.Table], make: Callable[[], pa.Table]) -> None:
+    def _make(self, name: Hashable, wanted: _Kept, make: Callable[[], pa.Table], unit: int) -> None:
         try:
-            promise.set_result(make())
+            wanted.table.set_result(make())
         except BaseException as error:
             with self._lock:
                 del self._tables[name]
-            promise.set_exception(error)
+            wanted.table.set_exception(error)
             raise
         with self._lock:
-            self._drop_oldest()
+            self._make_room(name, unit)
 
-    def _drop_oldest(self) -> None:
-        made = {n: p.result().nbytes for n, p in self._tables.items() if p.done()}
-        used = sum(made.values())
-        for name in list(made)[:-1]:
-            if used <= self._room:
-                return
-            used -= made[name]
-            del self._tables[name]
+    def _make_room(self, new: Hashable, unit: int) -> None:
+        """Let go of tables that nobody wants any more, and of the new one if there is still too little room."""
+        made = {name: kept for name, kept in self._tables.items() if kept.table.done()}
+        for name in [name for name, kept in made.items() if kept.last < unit]:
+            del self._tables[name], made[name]
+        used = sum(kept.table.result().nbytes for kept in made.values())
+        if used > self._room and made.keys() - {new}:
+            self._tables.pop(new, None)

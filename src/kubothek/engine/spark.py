@@ -11,6 +11,7 @@ This module can be imported without PySpark; the session always comes from the c
 from __future__ import annotations
 
 import gc
+import os
 import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,7 +28,7 @@ from kubothek.engine.writing import BUCKET, WriteTask, check_cells, write_files
 from kubothek.errors import InvalidInputError, KubothekError
 from kubothek.model.read_plan import ReadPlan
 from kubothek.model.staged import StagedPartition
-from kubothek.plan.tasks import cut_plan, unit_bytes
+from kubothek.plan.tasks import count_pieces, cut_plan, unit_bytes
 from kubothek.store.interface import Store
 
 if TYPE_CHECKING:
@@ -99,6 +100,17 @@ def count_tasks(size: int, cores: int) -> int:
 def count_plan_tasks(spark: SparkSession, plan: ReadPlan) -> int:
     """Return in how many tasks to read the files of a plan in this session."""
     return count_tasks(int(unit_bytes(plan).sum()), _cores(spark))
+
+
+def expected_tasks(spark: SparkSession | None, plan: ReadPlan) -> tuple[int, int]:
+    """Return in how many tasks :func:`read_units` reads a plan, and on how many cores.
+
+    Without a session these are the cores of this machine.
+    """
+    if spark is not None:
+        check_session(spark)
+    cores = (os.cpu_count() or 1) if spark is None else _cores(spark)
+    return count_pieces(plan, count_tasks(int(unit_bytes(plan).sum()), cores)), cores
 
 
 def gather(

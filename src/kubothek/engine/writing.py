@@ -24,7 +24,7 @@ from kubothek.codec.keys import data_key
 from kubothek.codec.labels import file_name, make_label, partition_text
 from kubothek.engine.data_files import open_parquet
 from kubothek.engine.index_values import IndexValues
-from kubothek.engine.join import key_codes
+from kubothek.engine.key_codes import key_codes
 from kubothek.errors import DuplicateCellsError, InvalidInputError, NullValueError, SchemaError
 from kubothek.model.staged import StagedPartition
 from kubothek.plan.layout import ROWS_PER_ROW_GROUP
@@ -41,8 +41,9 @@ _MICROSECONDS_PER_DAY = 24 * 60 * 60 * 1_000_000
 class WriteTask:
     """What a write task needs to know beside its rows.
 
-    ``schema`` is the schema of record, partition columns first. ``unique`` are the columns of which no two rows of a
-    partition may agree (a cube's dimensions; empty: not checked); like partition columns they may not hold nulls.
+    ``schema`` is the schema of record, partition columns first. ``unique`` are the columns of which no two rows may
+    agree that agree in the partition columns ``apart`` (a cube's dimensions; empty: not checked); like partition
+    columns they may not hold nulls.
     ``staged`` is the prefix for staged index values.
     """
 
@@ -54,6 +55,7 @@ class WriteTask:
     partition_on: tuple[str, ...] = ()
     index_columns: tuple[str, ...] = ()
     unique: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
     compression: str = "zstd"
     rows_per_row_group: int = ROWS_PER_ROW_GROUP
 
@@ -300,17 +302,18 @@ class _OpenFile:
 
 def raise_duplicates(task: WriteTask, examples: pa.Table, count: int) -> None:
     """Raise the error for cells that one write holds more than once."""
+    columns = tuple(dict.fromkeys((*task.apart, *task.unique)))
     shown = "; ".join(str(row) for row in examples.to_pylist())
     raise DuplicateCellsError(
         f"The data for {task.uuid!r} holds the same cell more than once: {count} row(s) repeat another in "
-        f"{', '.join((*task.partition_on, *task.unique))}, for example {shown}. Remove them; nothing was committed.",
-        columns=(*task.partition_on, *task.unique),
+        f"{', '.join(columns)}, for example {shown}. Remove them; nothing was committed.",
+        columns=columns,
         examples=examples.to_pylist(),
     )
 
 
 def check_cells(store: Store, task: WriteTask, staged: Sequence[StagedPartition]) -> None:
-    """Refuse cells that occur in more than one staged file of one physical partition.
+    """Refuse cells that occur in more than one of these staged files.
 
     Raises
     ------
@@ -365,9 +368,11 @@ def _dense_codes(tables: Sequence[pa.Table], columns: Sequence[str]) -> tuple[np
     return dense.astype(np.int64), max(len(distinct), 1)
 
 
-def same_partition(staged: Iterable[StagedPartition]) -> Mapping[str, list[StagedPartition]]:
-    """Group staged files by their physical partition, named by the directory part of the label."""
-    groups: dict[str, list[StagedPartition]] = {}
+def same_cells(staged: Iterable[StagedPartition], task: WriteTask) -> Mapping[tuple[str, ...], list[StagedPartition]]:
+    """Group staged files that may hold the same cell: by the directories of the columns that keep cells apart."""
+    groups: dict[tuple[str, ...], list[StagedPartition]] = {}
+    places = [number for number, name in enumerate(task.partition_on) if name in task.apart]
     for one in staged:
-        groups.setdefault(one.label.rpartition("/")[0], []).append(one)
+        directories = one.label.split("/")
+        groups.setdefault(tuple(directories[place] for place in places), []).append(one)
     return groups

@@ -102,6 +102,22 @@ class Cube:
         return replace(self, **changes)
 
 
+def cube_prefix(cube: Cube | str) -> str:
+    """Return the name of a cube that is given by its specification or by its name.
+
+    Raises
+    ------
+    InvalidInputError
+        It is neither, or the name is not allowed.
+    """
+    if isinstance(cube, Cube):
+        return cube.uuid_prefix
+    if not isinstance(cube, str):
+        raise InvalidInputError(f"A cube is given by a Cube or by its name, not by a {type(cube).__name__}.")
+    check_name(cube, "uuid_prefix")
+    return cube
+
+
 def check_name(name: Any, what: str) -> None:
     """Raise ``InvalidInputError`` unless ``name`` can be a cube's prefix or a dataset's id."""
     if not isinstance(name, str) or not _NAME.match(name) or SEPARATOR in name:

@@ -31,6 +31,19 @@ def partitions_schema(tables: tuple[str, ...]) -> pa.Schema:
 
 
 @dataclass(frozen=True, slots=True)
+class CubeCall:
+    """A call that commits to several datasets of a cube, as each of its commits records it.
+
+    ``id`` is the write id of all its commits, ``operation`` the name of the function that was called, ``datasets`` the
+    ids of its datasets in the order of their commits.
+    """
+
+    id: str
+    operation: str
+    datasets: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CommitState:
     """Our own part of the header: what the commit protocol and the planner know beyond version 4 of the format.
 
@@ -38,7 +51,9 @@ class CommitState:
     the ids of the last 64, newest last. ``incarnation`` distinguishes a dataset from one of the same name that was
     deleted before. ``schema`` is the schema of record per table. ``unique_writes`` holds the prefixes of file names
     (see ``kubothek.codec.labels``) whose write was checked to hold each cell once. ``conformed`` says that every data
-    file holds exactly the types of the schema of record. ``extra`` keeps entries that a later version wrote.
+    file holds exactly the types of the schema of record. ``cube_call`` is the call that made this header, where that
+    commits to several datasets. ``withdrawn`` says that the creation of the dataset was taken back, so that it counts
+    as absent. ``extra`` keeps entries that a later version wrote.
     """
 
     version: int
@@ -48,6 +63,8 @@ class CommitState:
     schema: Mapping[str, pa.Schema]
     unique_writes: tuple[str, ...] = ()
     conformed: bool = False
+    cube_call: CubeCall | None = None
+    withdrawn: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 

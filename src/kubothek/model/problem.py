@@ -1,4 +1,4 @@
-"""What is wrong with stored data: one finding of a check, as a value that can be counted, compared and printed."""
+"""What is wrong with stored data, or would be: one finding of a check, a value to be counted, compared and printed."""
 
 from __future__ import annotations
 
@@ -24,6 +24,24 @@ ProblemKind = Literal[
     "unknown_index_labels",
     "missing_index_entries",
     "superfluous_index_entries",
+    # of cubes
+    "missing_seed",
+    "several_seeds",
+    "wrong_metadata",
+    "wrong_tables",
+    "missing_dimensions",
+    "wrong_partitioning",
+    "shared_payload",
+    "different_types",
+    "missing_index",
+    "duplicate_cells",
+    "missing_dimension_values",
+    "incomplete_call",
+    "orphaned_files",
+    # of what is to be written to a cube
+    "existing_dataset",
+    "unwritable_dataset",
+    "wrong_schema",
 ]
 """Names of all kinds of problems; they do not change, so that programs may ask for them."""
 
@@ -44,6 +62,8 @@ class Problem:
         What was expected, what was found, what follows from it and what to do.
     repaired
         Whether it has been repaired by the check that found it.
+    columns
+        The columns that it is about, if any.
 
     Examples
     --------
@@ -56,6 +76,7 @@ class Problem:
     key: str | None
     message: str
     repaired: bool = False
+    columns: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Say it in one line."""

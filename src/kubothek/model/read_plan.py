@@ -54,10 +54,10 @@ class ReadInput:
     ``name`` is for people: the dataset id in a cube, else the uuid. ``schema`` is the schema of record of the columns
     that this input contributes to the unit, in order: those wanted, and those that a condition after the joins needs.
     ``record`` is the schema of record of all columns that may have to be read (contributed, condition, dimension and
-    partition columns). ``partition_keys`` are the dataset's; their values come from the file table. ``cells`` are the
-    dataset's own dimension columns, by which the last row wins in an overlay (empty for plain datasets). ``early`` are
-    conditions that may be applied before an overlay is resolved (on dimensions and partition columns), ``late`` those
-    that may not. Both are bound: their literals have the types of the columns.
+    partition columns). ``partition_keys`` are the dataset's; their values come from the file table. ``dimensions`` are
+    the dataset's own dimension columns, by which the last row wins in an overlay (empty for plain datasets). ``early``
+    are conditions that may be applied before an overlay is resolved (on dimensions and partition columns), ``late``
+    those that may not. Both are bound: their literals have the types of the columns.
     """
 
     name: str
@@ -66,7 +66,7 @@ class ReadInput:
     schema: pa.Schema
     record: pa.Schema
     partition_keys: tuple[str, ...]
-    cells: tuple[str, ...]
+    dimensions: tuple[str, ...]
     early: Condition
     late: Condition
 
@@ -88,8 +88,8 @@ class ReadPlan:
     output order: ``unit: int32``, then as ``partition/<name>`` the columns whose value is the same for the whole unit
     (``partition_by`` columns, then the cube's partition columns). ``group_by`` lists those by which results are
     grouped. Each pair ``(input, column)`` in ``pinned`` restricts that input to the unit's value of that column, early
-    where it is one of its ``cells`` and late otherwise. ``after`` is evaluated after the joins. ``project`` lists the
-    columns by which rows of the seed are made unique (the last one stays; empty: not at all) and ``order`` those by
+    where it is one of its ``dimensions`` and late otherwise. ``after`` is evaluated after the joins. ``project`` lists
+    the columns by which rows of the seed are made unique (the last one stays; empty: not at all) and ``order`` those by
     which the rows of a unit are sorted. ``schema`` is the promised result.
     """
 

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from kubothek.model.condition import Condition
-from kubothek.model.header import Header, HeaderFormat
+from kubothek.model.header import CubeCall, Header, HeaderFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,13 @@ class ChangeSet:
     the whole content of indices over the partitions of the base, ``drop_indices`` forgets indices. ``delete_scope``
     removes the partitions that any of its conditions selects, ``remove_labels`` removes these. ``create`` allows the
     dataset to be absent, ``must_be_absent`` demands it, ``overwrite`` replaces whatever the dataset holds, its schema
-    and layout included. ``restore`` makes the content of a header the dataset's, whose files are all in the store: that
-    of an earlier version, or of the dataset to which this one becomes equal; only metadata may be asked with it.
-    ``header_format`` is that of a dataset's first header; later ones keep it. ``unique_write`` is the file-name
-    prefix of a write whose cells were checked to be unique.
+    and layout included; the latter two together replace it only as the writer saw it. ``restore`` makes the content of
+    a header the dataset's, whose files are all in the store: that of an earlier version, or of the dataset to which
+    this one becomes equal; only metadata may be asked with it. ``revived`` are partitions that an earlier commit
+    removed; they come back in front of all others, and nothing is assumed of the types in their files.
+    ``drop_metadata`` names entries to forget. ``header_format`` is that of a dataset's first header; later ones keep
+    it. ``unique_write`` is the file-name prefix of a write whose cells were checked to be unique, ``cube_call`` the
+    call of which this is one of several commits.
     """
 
     write_id: str
@@ -73,3 +76,6 @@ class ChangeSet:
     restore: Header | None = None
     header_format: HeaderFormat = "json"
     unique_write: str | None = None
+    revived: tuple[StagedPartition, ...] = ()
+    drop_metadata: tuple[str, ...] = ()
+    cube_call: CubeCall | None = None

@@ -104,7 +104,7 @@ def apply_change(
     layout = next_layout(kept, change, uuid)
     indices = next_indices(kept, change, layout, uuid)
     removed = removed_labels(kept, change, deleted, uuid)
-    partitions = _next_partitions(kept, change.added, removed, tuple(layout.schemas), uuid)
+    partitions = _next_partitions(kept, change, removed, tuple(layout.schemas), uuid)
     unique = _unique_writes(kept, change, partitions, removed, label_prefixes)
     merges = tuple(_merge(column, kept, change, layout, removed) for column in indices)
     header = Header(
@@ -165,35 +165,40 @@ def removed_labels(base: Base | None, change: ChangeSet, deleted: pa.Array, uuid
 
 
 def _next_partitions(
-    base: Base | None, added: tuple[StagedPartition, ...], removed: pa.Array, tables: tuple[str, ...], uuid: str
+    base: Base | None, change: ChangeSet, removed: pa.Array, tables: tuple[str, ...], uuid: str
 ) -> pa.Table:
-    """Return what is kept, in its order, and then what is new."""
+    """Return what comes back, what is kept, and what is new, in this order: the last version of a cell counts."""
     schema = partitions_schema(tables)
-    for part in added:
+    back, new = _as_table(change.revived, tables, uuid), _as_table(change.added, tables, uuid)
+    if base is None or base.partitions.num_rows == 0:
+        merged = pa.concat_tables([back, new])
+    else:
+        kept = base.partitions
+        if len(removed):
+            kept = kept.filter(pc.invert(pc.is_in(kept["label"], value_set=removed)))
+        merged = pa.concat_tables([back, kept.select(schema.names).cast(schema), new])
+    if change.added or change.revived:
+        _check_distinct(pa.concat_tables([back, new])["label"], merged["label"], uuid)
+    return merged
+
+
+def _as_table(parts: tuple[StagedPartition, ...], tables: tuple[str, ...], uuid: str) -> pa.Table:
+    """Return partitions as rows of a header."""
+    for part in parts:
         if set(part.files) != set(tables):
             raise SchemaError(
                 f"Partition {part.label!r} has files for {listed(part.files)}, but dataset {uuid!r} has the table(s) "
                 f"{listed(tables)}. Each partition has every table."
             )
-    new = pa.table(
+    return pa.table(
         [
-            pa.array([part.label for part in added], pa.string()),
-            pa.array([part.rows for part in added], pa.int64()),
-            pa.array([part.bytes for part in added], pa.int64()),
-            *(pa.array([part.files[table] for part in added], pa.string()) for table in tables),
+            pa.array([part.label for part in parts], pa.string()),
+            pa.array([part.rows for part in parts], pa.int64()),
+            pa.array([part.bytes for part in parts], pa.int64()),
+            *(pa.array([part.files[table] for part in parts], pa.string()) for table in tables),
         ],
-        schema=schema,
+        schema=partitions_schema(tables),
     )
-    if base is None or base.partitions.num_rows == 0:
-        merged = new
-    else:
-        kept = base.partitions
-        if len(removed):
-            kept = kept.filter(pc.invert(pc.is_in(kept["label"], value_set=removed)))
-        merged = pa.concat_tables([kept.select(schema.names).cast(schema), new])
-    if added:
-        _check_distinct(new["label"], merged["label"], uuid)
-    return merged
 
 
 def _check_distinct(new: pa.ChunkedArray, merged: pa.ChunkedArray, uuid: str) -> None:
@@ -210,7 +215,8 @@ def _check_distinct(new: pa.ChunkedArray, merged: pa.ChunkedArray, uuid: str) ->
 def _next_metadata(base: Base | None, change: ChangeSet, now: datetime) -> dict[str, object]:
     """Return the user metadata; Kartothek puts the time of creation where there is none."""
     stored = {CREATION_TIME: now.replace(tzinfo=None).isoformat()} if base is None else base.header.metadata
-    return {**stored, **change.metadata}
+    kept = {name: value for name, value in stored.items() if name not in change.drop_metadata}
+    return {**kept, **change.metadata}
 
 
 def _merge(column: str, base: Base | None, change: ChangeSet, layout: DatasetLayout, removed: pa.Array) -> IndexMerge:
@@ -223,7 +229,9 @@ def _merge(column: str, base: Base | None, change: ChangeSet, layout: DatasetLay
         embedded=base.header.embedded_indices.get(column, {}) if stored and base else {},
         built=built,
         # New partitions say nothing about a column that no table has: its value is null in them.
-        added=tuple((p.label, p.index_values[column]) for p in change.added if column in p.index_values),
+        added=tuple(
+            (p.label, p.index_values[column]) for p in (*change.revived, *change.added) if column in p.index_values
+        ),
         removed_labels=removed,
     )
 
@@ -264,12 +272,15 @@ def _next_state(
         schema=layout.schemas,
         unique_writes=unique,
         conformed=_is_conformed(base, change, layout),
+        cube_call=change.cube_call,
         extra={} if last is None or change.overwrite else last.extra,
     )
 
 
 def _is_conformed(base: Base | None, change: ChangeSet, layout: DatasetLayout) -> bool:
     """Whether every data file holds exactly the types of record: null columns of old files do not, once typed."""
+    if change.revived:
+        return False
     if base is not None and base.partitions.num_rows and not change.overwrite:
         state = base.header.state
         if state is None or not state.conformed or base.schemas != layout.schemas:
@@ -291,6 +302,7 @@ def _restored(base: Base | None, content: Header, change: ChangeSet, uuid: str, 
         commit=change.write_id,
         recent=(*(() if last is None else last.recent), change.write_id)[-RECENT_COMMITS:],
         incarnation=incarnation if last is None else last.incarnation,
+        cube_call=change.cube_call,
     )
     header_format = change.header_format if base is None else base.header.format
     header = replace(content, format=header_format, metadata={**content.metadata, **change.metadata}, state=state)

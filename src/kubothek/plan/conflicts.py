@@ -59,10 +59,11 @@ def _author(new: Base | None) -> str:
 
 
 def _reasons(change: ChangeSet, old: Base | None, new: Base | None, uuid: str) -> Iterator[str]:
-    if change.overwrite and change.restore is None:  # a restored header counts on files that may have gone meanwhile
+    # a restored header counts on files that may have gone meanwhile
+    if change.overwrite and change.restore is None and not change.must_be_absent:
         return
     if new is None:
-        if old is not None:
+        if old is not None and not change.must_be_absent:
             yield "the dataset was deleted meanwhile."
         return
     if change.must_be_absent or (change.restore is not None and old is None):
@@ -87,6 +88,8 @@ def _replaced(change: ChangeSet, old: Header, new: Header) -> Iterator[str]:
         yield "the dataset was overwritten, or deleted and created again, meanwhile."
     if change.restore is not None:
         yield "the versions committed meanwhile would be undone too."
+    if new.state is not None and new.state.withdrawn and not (old.state is not None and old.state.withdrawn):
+        yield "the creation of the dataset was taken back meanwhile."
 
 
 def _indices_gone(change: ChangeSet, old: Header, new: Header) -> Iterator[str]:

@@ -164,7 +164,8 @@ def column_type(layout: DatasetLayout | Base, column: str) -> pa.DataType | None
 
 
 def _check_values(columns: Sequence[str], change: ChangeSet, uuid: str) -> None:
-    missing = sorted({c for c in columns for part in change.added if c not in part.index_values})
+    brought = (*change.revived, *change.added)
+    missing = sorted({c for c in columns for part in brought if c not in part.index_values})
     if missing:
         raise InvalidInputError(
             f"Dataset {uuid!r} keeps an index on {listed(missing)}, but '{change.operation}' brings partitions "

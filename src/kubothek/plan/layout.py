@@ -26,8 +26,8 @@ _LIMIT = 2**31
 class Layout:
     """How rows are laid out in files.
 
-    ``unique`` are columns of which no two rows of a physical partition may agree, and which may hold no null: the
-    dimensions of a cube's dataset. All others are the parameters of :func:`kubothek.write_dataset`.
+    ``unique`` are columns of which no two rows may agree that agree in the partition columns ``apart``, and which may
+    hold no null: the dimensions of a cube's dataset. All others are the parameters of :func:`kubothek.write_dataset`.
     """
 
     partition_on: tuple[str, ...] = ()
@@ -37,6 +37,7 @@ class Layout:
     bucket_by: tuple[str, ...] = ()
     num_buckets: int | None = None
     unique: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
     compression: str = "zstd"
     rows_per_row_group: int = ROWS_PER_ROW_GROUP
 

@@ -187,7 +187,7 @@ def plan_scan(question: ScanQuestion, files: pa.Table, hits: Mapping[Lookup, pa.
         schema=question.schema_of(question.columns),
         record=question.schema_of(read),
         partition_keys=tuple(name for name in subject.constant if name in read),
-        cells=(),
+        dimensions=(),
         early=EVERYTHING,
         late=question.condition,
     )

@@ -30,13 +30,21 @@ def unit_bytes(plan: ReadPlan) -> np.ndarray:
 
 def cut_plan(plan: ReadPlan, tasks: int) -> tuple[ReadPlan, ...]:
     """Cut a plan into at most ``tasks`` consecutive plans of about equal bytes; none for a plan without units."""
+    return tuple(slice_plan(plan, int(start), int(stop)) for start, stop in pairwise(_bounds(plan, tasks)))
+
+
+def count_pieces(plan: ReadPlan, tasks: int) -> int:
+    """Return into how many plans :func:`cut_plan` cuts a plan."""
+    return len(_bounds(plan, tasks)) - 1
+
+
+def _bounds(plan: ReadPlan, tasks: int) -> np.ndarray:
+    """Return the positions of the units with which pieces begin, and where the last one ends."""
     if plan.units.num_rows == 0:
-        return ()
+        return np.zeros(1, np.int64)
     reached = np.cumsum(unit_bytes(plan) + _UNIT_BYTES // 10)
     owner = np.minimum((reached - 1) * tasks // reached[-1], tasks - 1)
-    starts = np.flatnonzero(np.append(True, owner[1:] != owner[:-1]))
-    stops = np.append(starts[1:], plan.units.num_rows)
-    return tuple(slice_plan(plan, int(start), int(stop)) for start, stop in zip(starts, stops, strict=True))
+    return np.append(np.flatnonzero(np.append(True, owner[1:] != owner[:-1])), len(owner))
 
 
 def cut_evenly(plan: ReadPlan, tasks: int) -> tuple[ReadPlan, ...]:

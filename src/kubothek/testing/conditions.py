@@ -9,6 +9,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
+import pyarrow as pa
 from hypothesis import strategies as st
 
 from kubothek.model.condition import And, Comparison, Condition, IsIn, IsNull, Leaf, Not, Operator, Or
@@ -22,7 +23,7 @@ _ORDER: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def matches(condition: Condition, row: Mapping[str, Any]) -> bool:
-    """Return whether a row, given as plain values by column, matches a condition with plain literals.
+    """Return whether a row, given as plain values by column, matches a condition with plain or bound literals.
 
     Examples
     --------
@@ -39,12 +40,16 @@ def matches(condition: Condition, row: Mapping[str, Any]) -> bool:
         case IsNull(column):
             return row[column] is None
         case IsIn(column, values):
-            return any(_equal(row[column], value) for value in values)
+            return any(_equal(row[column], _plain(value)) for value in values)
         case Comparison(column, op, value):
             if op in ("==", "!="):
-                return _equal(row[column], value) == (op == "==")
-            return row[column] is not None and _ORDER[op](row[column], value)
+                return _equal(row[column], _plain(value)) == (op == "==")
+            return row[column] is not None and _ORDER[op](row[column], _plain(value))
     raise TypeError(f"{condition!r} is not a condition")
+
+
+def _plain(literal: Any) -> Any:
+    return literal.as_py() if isinstance(literal, pa.Scalar) else literal
 
 
 def _equal(stored: Any, literal: Any) -> bool:

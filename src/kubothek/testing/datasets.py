@@ -19,15 +19,17 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
-from typing import Any, get_args
+from typing import Any
 
 import pyarrow as pa
 from hypothesis import strategies as st
 
 from kubothek import Dataset, update_dataset, write_dataset
-from kubothek.model.condition import And, Comparison, Condition, IsIn, IsNull, Not, Operator, Or
+from kubothek.model.condition import Condition
 from kubothek.store.open import StoreLike
-from kubothek.testing.kinds import NULL, Kind, Values, flat_kinds, nested_kinds, partition_kinds, spellings
+from kubothek.testing.frames import draw_frames, few_values, some_of
+from kubothek.testing.kinds import Kind, Values, flat_kinds, nested_kinds, partition_kinds
+from kubothek.testing.questions import Column, draw_condition, spelled
 from kubothek.testing.reference_rows import ReferenceRows, Row
 
 PLAIN_NAMES = ("p", "q", "r", "i1", "i2", "v1", "v2", "v3", "x", "y")
@@ -165,8 +167,8 @@ def dataset_cases(
     columns = {name: draw(keys if keys is not None else partition_kinds()) for name in partition_on}
     columns |= {name: draw(any_kind) for name in payload}
     flat = [name for name in payload if columns[name].flat]
-    indices = draw(_some_of(flat, 3))
-    values = {name: _few_values(draw, kind, optional=name not in partition_on) for name, kind in columns.items()}
+    indices = draw(some_of(flat, 3))
+    values = {name: few_values(draw, kind, optional=name not in partition_on) for name, kind in columns.items()}
     typed = {*partition_on, *indices}
     steps = [_step(draw, columns, values, typed, flat, max_rows)]
     for _ in range(draw(st.sampled_from([*range(max_steps), max_steps - 1])) if max_steps > 1 else 0):
@@ -182,20 +184,6 @@ def dataset_cases(
     )
 
 
-def _some_of(names: Sequence[str], most: int) -> st.SearchStrategy[list[str]]:
-    """Return a strategy for up to so many of some names, rarely none."""
-    if not names:
-        return st.just([])
-    some = st.lists(st.sampled_from(names), unique=True, min_size=1, max_size=most)
-    return st.one_of(st.just([]), some, some)
-
-
-def _few_values(draw: st.DrawFn, kind: Kind, *, optional: bool) -> Values:
-    """Draw the values of a column: few, so that they come again in other rows, files, conditions and delete scopes."""
-    values = draw(st.lists(kind.values, min_size=1, max_size=4))
-    return st.sampled_from([*values, None, None] if optional else values)
-
-
 def _step(
     draw: st.DrawFn,
     columns: Mapping[str, Kind],
@@ -207,35 +195,19 @@ def _step(
     """Draw one write; columns that are ``typed`` have their type in each frame."""
     count = draw(st.sampled_from([0, 1, 2, 3, *[max_rows // 2, max_rows] * 3]))
     rows = [{name: draw(some) for name, some in values.items()} for _ in range(count)]
-    cuts = sorted(draw(st.lists(st.sampled_from(range(len(rows) + 1)), max_size=4)))
-    pieces = [rows[start:stop] for start, stop in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
-    frames = [_frame(piece, columns, typed, plain=draw(st.booleans()), bare=draw(st.booleans())) for piece in pieces]
-    return Step(frames=tuple(frames), rows=tuple(rows), options=_options(draw, flat))
-
-
-def _frame(
-    rows: Sequence[Row], columns: Mapping[str, Kind], typed: Collection[str], *, plain: bool, bare: bool
-) -> pa.Table:
-    """Return rows as a frame: of the types of record if ``plain``, without a type where no value is if ``bare``."""
-    arrays = {}
-    for name, kind in columns.items():
-        values = [row[name] for row in rows]
-        if bare and name not in typed and all(value is None for value in values):
-            kind = NULL
-        arrays[name] = (replace(kind, given=kind.record) if plain else kind).array(values)
-    return pa.table(arrays)
+    return Step(draw_frames(draw, rows, columns, typed), rows=tuple(rows), options=_options(draw, flat))
 
 
 def _options(draw: st.DrawFn, flat: Sequence[str]) -> dict[str, Any]:
     """Draw how the files of a write are laid out."""
     options: dict[str, Any] = {
-        "sort_by": draw(_some_of(flat, 2)),
+        "sort_by": draw(some_of(flat, 2)),
         "rows_per_row_group": draw(st.sampled_from([1, 2, 3, None])),
         "compression": draw(st.sampled_from(["zstd", "snappy", "none", "gzip"])),
     }
     if draw(st.booleans()):
         buckets = draw(st.none() | st.integers(1, 3))
-        by = draw(_some_of(flat, 1)) if buckets else []
+        by = draw(some_of(flat, 1)) if buckets else []
         options |= {"shuffle": True, "num_buckets": buckets, "bucket_by": by}
     return options
 
@@ -260,68 +232,18 @@ class Question:
     columns: tuple[str, ...] | None = None
 
 
-_SHAPES = st.recursive(
-    st.just("leaf"), lambda inner: st.tuples(st.sampled_from(["and", "or", "not"]), inner, inner), max_leaves=5
-)
-_OPERATORS = st.sampled_from([*get_args(Operator), "==", "in", "in", "null"])
-
-
 @st.composite
 def questions(draw: st.DrawFn, case: DatasetCase) -> Question:
     """Draw a condition over a dataset, with literals from its rows or near them, and the columns to return."""
     schema = case.schema
     rows = [row for step in case.steps for row in step.rows]
-    drawn: list[Condition] = []
-
-    def condition(shape: Any) -> Condition:
-        match shape:
-            case ("and", one, other):
-                return condition(one) & condition(other)
-            case ("or", one, other):
-                return condition(one) | condition(other)
-            case ("not", one, _):
-                return ~condition(one)
-        if not drawn or draw(st.integers(0, 3)):
-            drawn.append(leaf(draw(st.sampled_from([*schema.names, *case.secondary_indices])), draw(_OPERATORS)))
-        return draw(st.sampled_from(drawn))  # the same part again, perhaps negated in one of both places
-
-    def leaf(name: str, op: Any) -> Condition:
-        if op == "null":
-            return IsNull(name)
-        if op == "in":
-            return IsIn(name, tuple(literal(name) for _ in range(draw(st.integers(0, 3)))))
-        value = literal(name)
-        return Comparison(name, "==" if (value is None or value != value) and op != "!=" else op, value)
-
-    def literal(name: str) -> Any:
-        present = [row[name] for row in rows if row[name] is not None]
-        comparable = not pa.types.is_nested(schema.field(name).type) and schema.field(name).type != pa.null()
-        if not comparable or draw(st.integers(0, 9)) == 9:
-            return None
-        near = not present or draw(st.booleans())
-        return draw(case.kinds[name].values if near else st.sampled_from(present))
-
-    meant = condition(draw(_SHAPES))
+    columns = {
+        field.name: Column(
+            field.type, case.kinds[field.name].values, [row[field.name] for row in rows if row[field.name] is not None]
+        )
+        for field in schema
+    }
+    meant = draw_condition(draw, columns, [*schema.names, *case.secondary_indices])
     everything: bool = draw(st.booleans())
-    columns = None if everything else tuple(draw(st.lists(st.sampled_from(schema.names), unique=True)))
-    return Question(_spelled(draw, meant, schema), meant, columns)
-
-
-def _spelled(draw: st.DrawFn, meant: Condition, schema: pa.Schema) -> Condition:
-    """Draw a condition that means the same, with literals of other types."""
-
-    def spell(column: str, value: Any) -> Any:
-        return draw(st.sampled_from(spellings(value, schema.field(column).type)))
-
-    match meant:
-        case And(parts):
-            return And(tuple(_spelled(draw, part, schema) for part in parts))
-        case Or(parts):
-            return Or(tuple(_spelled(draw, part, schema) for part in parts))
-        case Not(part):
-            return Not(_spelled(draw, part, schema))
-        case IsIn(column, values):
-            return IsIn(column, tuple(spell(column, value) for value in values))
-        case Comparison(column, op, value):
-            return Comparison(column, op, spell(column, value))
-    return meant
+    chosen = None if everything else tuple(draw(st.lists(st.sampled_from(schema.names), unique=True)))
+    return Question(spelled(draw, meant, {field.name: field.type for field in schema}), meant, chosen)

@@ -15,41 +15,17 @@ import pyarrow as pa
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from kubothek.model.condition import And, C, Comparison, Condition, IsIn, IsNull, Not, Or, all_of, conjuncts
+from kubothek.model.condition import C, Condition, all_of, conjuncts
 from kubothek.model.cube import Cube
 from kubothek.model.read_plan import ReadPlan
 from kubothek.plan.cube.members import Member, member_files_schema
 from kubothek.plan.cube.query import plan_cube
 from kubothek.plan.cube.resolve import ResolvedQuery, resolve
+from kubothek.testing.conditions import matches
 
 Row = dict[str, Any]
 CUBE = Cube("cube", ("x", "y"), ("p",), index_columns=("i1", "i2"))
 ENRICHED = {"v2", "i2"}
-
-
-def plain(value: Any) -> Any:
-    """Give an Arrow scalar as a Python value."""
-    return value.as_py() if isinstance(value, pa.Scalar) else value
-
-
-def matches(condition: Condition, row: Mapping[str, Any]) -> bool:
-    """Say whether a row matches, by the definition of each kind of condition."""
-    match condition:
-        case And(parts):
-            return all(matches(part, row) for part in parts)
-        case Or(parts):
-            return any(matches(part, row) for part in parts)
-        case Not(part):
-            return not matches(part, row)
-        case IsNull(column):
-            return row[column] is None
-        case IsIn(column, values):
-            return row[column] in [plain(value) for value in values]
-        case Comparison(column, "==", value):
-            return bool(row[column] == plain(value))
-        case Comparison(column, ">", value):
-            return row[column] is not None and row[column] > plain(value)
-    raise AssertionError(condition)
 
 
 @dataclass(frozen=True)
@@ -73,8 +49,8 @@ class Stored:
         keys = [pa.array([rows[0][key] for rows in self.files], pa.int64()) for key in self.keys]
         columns = [names, names, empty, empty, pa.array(["w"] * len(names), pa.string()), *keys]
         files = pa.table(columns, schema=member_files_schema(pa.schema([(key, pa.int64()) for key in self.keys])))
-        # The write was unique if no cell occurs twice in a physical partition.
-        cells = [tuple(row[c] for c in {*self.cells, *self.keys}) for rows in self.files for row in rows]
+        # The write was unique if no cell occurs twice in a partition of the cube.
+        cells = [tuple(row[c] for c in "pxy" if c in self.columns) for rows in self.files for row in rows]
         unique = ("w",) if len(set(cells)) == len(cells) else ()
         return Member(self.dataset_id, self.dataset_id, schema, self.keys, self.indexed, files, unique_writes=unique)
 
@@ -134,11 +110,11 @@ def read_input(plan: ReadPlan, number: int, unit: Row, stored: Mapping[str, Stor
     files = [file for file in plan.files[number].to_pylist() if file["unit"] == unit["unit"]]
     pins = {column: unit[column] for where, column in plan.pinned if where == number}
     rows = [row for file in files for row in stored[source.name].files[int(file["label"])]]
-    rows = [row for row in rows if all(row[c] == v for c, v in pins.items() if c in source.cells)]
+    rows = [row for row in rows if all(row[c] == v for c, v in pins.items() if c in source.dimensions)]
     rows = [row for row in rows if matches(source.early, row)]
     if any(file["overlay"] for file in files):
-        rows = last_of_each(rows, source.cells)
-    assert len(rows) == len(last_of_each(rows, source.cells)), "files that were called disjoint share a cell"
+        rows = last_of_each(rows, source.dimensions)
+    assert len(rows) == len(last_of_each(rows, source.dimensions)), "files that were called disjoint share a cell"
     return [row for row in rows if matches(source.late, row) and all(row[c] == v for c, v in pins.items())]
 
 
@@ -168,7 +144,11 @@ def datasets(draw: st.DrawFn, dataset_id: str, dims: str, payload: tuple[str, st
 @given(
     seed=datasets("seed", "xy", ("v1", "i1"), ("p",)),
     e=st.one_of(
-        *(datasets("e", dims, ("v2", "i2"), keys) for dims in ("x", "xy") for keys in (("p",), (), ("x",), ("x", "p")))
+        *(
+            datasets("e", dims, ("v2", "i2"), keys)
+            for dims in ("x", "xy")
+            for keys in (("p",), (), ("x",), ("x", "p"), ("i2",), ("p", "i2"))
+        )
     ),
     parts=st.lists(st.sampled_from(PARTS), min_size=1, max_size=2),
     by=st.sampled_from([(), ("i1",), ("i2",), ("x",), ("p",), ("i2", "i1"), ("x", "i2")]),

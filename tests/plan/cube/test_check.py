@@ -16,7 +16,8 @@ from kubothek.errors import (
     SchemaError,
 )
 from kubothek.model.cube import Cube
-from kubothek.plan.cube.check import check_cube_write, find_problems, problems_error
+from kubothek.plan.cube.check import find_problems, problems_error
+from kubothek.plan.cube.check_write import check_cube_write
 from kubothek.plan.cube.members import Member, member_files_schema
 from kubothek.plan.cube.metadata import cube_from_metadata, cube_metadata
 
@@ -180,7 +181,7 @@ def test_reserved_index_name() -> None:
     """A column named partition cannot be indexed, as index files have a column of that name."""
     cube = CUBE.copy(index_columns=("partition",))
     [problem] = check_cube_write(cube, (), {"seed": schema({**SEED, "partition": INT})}, mode="build")
-    assert problem.kind == "index"
+    assert (problem.kind, problem.columns) == ("unwritable_dataset", ("partition",))
 
 
 def test_all_problems_of_a_write() -> None:
@@ -188,8 +189,11 @@ def test_all_problems_of_a_write() -> None:
     new = {"seed": schema({"p": INT, "x": INT}), "e": schema({"p": INT, "v2": INT})}
     problems = check_cube_write(CUBE, (), new, mode="build")
     error = problems_error(CUBE, problems)
-    assert [p.dataset_id for p in problems] == ["seed", "e"]
-    assert all(str(problem) in str(error) for problem in problems)
+    assert [(p.subject, p.kind) for p in problems] == [
+        ("cube++seed", "missing_dimensions"),
+        ("cube++e", "missing_dimensions"),
+    ]
+    assert all(problem.message in str(error) for problem in problems)
     assert error.columns == ("y", "x")
 
 

@@ -59,7 +59,7 @@ SPLITS = {
     "a partition column": (C("p") == 1, ["seed early=p == 1", "coarse", "own"]),
     "seed's payload": (C("v1") == 1, ["seed late=v1 == 1", "coarse", "own"]),
     "payload": (C("v2") == 1, ["seed", "own late=v2 == 1 inner", "coarse"]),
-    "own partition column": (C("r") == 1, ["seed", "own early=r == 1 inner", "coarse"]),
+    "own partition column": (C("r") == 1, ["seed", "own late=r == 1 inner", "coarse"]),
     "payload or dimension": ((C("v2") == 1) | (C("x") == 1), ["seed", "own late=(v2 == 1) | (x == 1) inner", "coarse"]),
     "payload or foreign dimension": ((C("v3") == 1) | (C("y") == 1), ["seed", "coarse inner", "own"]),
     "payload of two": ((C("v3") == 1) | (C("v2") == 1), ["seed", "coarse", "own"]),
@@ -129,9 +129,9 @@ def test_projection() -> None:
 
 
 REFUSED = {
-    "unknown column": ({"columns": ["v1", "nope"]}, UnknownColumnError, "columns names nope"),
+    "unknown column": ({"columns": ["v1", "nope"]}, UnknownColumnError, "none of the datasets queried has: nope"),
     "unknown dimension": ({"dimension_columns": ["x", "v1"]}, UnknownColumnError, "dimension_columns names v1"),
-    "unknown group": ({"partition_by": "nope"}, UnknownColumnError, "partition_by names nope"),
+    "unknown group": ({"partition_by": "nope"}, UnknownColumnError, "partition_by names columns that none"),
     "unknown dataset": ({"datasets": ["seed", "nope"]}, InvalidInputError, "has no dataset nope"),
     "unknown condition": ({"where": C("nope") == 1}, UnknownColumnError, "nope"),
     "column of an unselected dataset": ({"where": C("v2") == 1, "datasets": "seed"}, UnknownColumnError, "v2"),
@@ -144,8 +144,8 @@ REFUSED = {
         UnindexedColumnError,
         "v1 (of dataset 'seed'), v2 (of dataset 'own')",
     ),
-    "unordered": ({"dimension_columns": {"x", "y"}}, InvalidInputError, "a set has none"),
-    "no name": ({"columns": ["x", 1]}, InvalidInputError, "1 is none"),
+    "unordered": ({"dimension_columns": {"x", "y"}}, InvalidInputError, "ordered sequence"),
+    "no name": ({"columns": ["x", 1]}, InvalidInputError, "holds 1"),
     "projected payload": ({"dimension_columns": "x", "columns": "v2"}, InvalidInputError, "columns v2 are asked for"),
     "projected condition": (
         {"dimension_columns": "x", "columns": [], "where": C("r") == 1},

@@ -31,7 +31,7 @@ from kubothek.engine.writing import (
     check_cells,
     conform_rows,
     cut_runs,
-    same_partition,
+    same_cells,
     write_files,
 )
 from kubothek.errors import InvalidInputError, SchemaError
@@ -98,6 +98,7 @@ class Staging:
             partition_on=layout.partition_on,
             index_columns=tuple(name for name in layout.secondary_indices if name in record.names),
             unique=layout.unique,
+            apart=layout.apart,
             compression=layout.compression,
             rows_per_row_group=layout.rows_per_row_group,
         )
@@ -158,8 +159,8 @@ def _stage_frame(frame: Any, task: WriteTask, staging: Staging, written: Written
         discard_by_listing(store, task)
         raise
     written.extend(staged)
-    if task.unique and not layout.shuffle:
-        groups = [group for group in same_partition(staged).values() if len(group) > 1]
+    if task.unique and not (layout.shuffle and task.apart == task.partition_on):
+        groups = [group for group in same_cells(staged, task).values() if len(group) > 1]
         on_spark.check_partitions(frame.sparkSession, store, task, groups)
     return staged
 
@@ -177,7 +178,7 @@ def _stage_parts(rows: ArrowTables, staging: Staging, written: Written) -> Stage
         del part  # the next one is made when this one is gone
     for task in tasks.values():
         if task.unique:
-            for group in same_partition(partitions).values():
+            for group in same_cells(partitions, task).values():
                 if len(group) > 1:
                     check_cells(staging.store, task, group)
     return Staged(tuple(partitions), _known(schemas, rows, staging))

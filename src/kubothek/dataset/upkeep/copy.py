@@ -10,9 +10,9 @@ from __future__ import annotations
 import uuid as uuids
 from collections.abc import Iterable, MutableSequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from kubothek.codec.keys import check_uuid, index_key, is_deletion_key, schema_key
@@ -29,6 +29,7 @@ from kubothek.errors import (
     InvalidInputError,
     KubothekError,
 )
+from kubothek.model.header import CubeCall
 from kubothek.model.staged import ChangeSet
 from kubothek.plan.copy import CopyPlan, missing_files, plan_copy
 from kubothek.plan.garbage import find_garbage, named_keys
@@ -107,21 +108,112 @@ def copy_dataset(
             "it. Nothing was copied.",
             uuid=name,
         )
-    there = list_objects(name, target)
+    copy = prepare_copy(source, name, target, base)
+    made: list[str] = []
+    try:
+        stage_copy(copy, made)
+    except BaseException:
+        discard_copy(copy, made)
+        raise
+    try:
+        return Dataset(commit(target, name, copy.change, base))
+    except CommitStateUnknownError:
+        raise
+    except KubothekError:  # of any other, such as an interrupt, nobody knows whether it came after the commit
+        discard_copy(copy, made)
+        raise
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DatasetCopy:
+    """A copy on its way: from where, to where, which files, and the commit that will make them visible.
+
+    ``base`` is the dataset that it replaces. ``schemas`` are the keys that only the commit puts something under.
+    """
+
+    source: Snapshot
+    target: Store
+    base: Snapshot | None
+    plan: CopyPlan
+    change: ChangeSet
+    schemas: tuple[str, ...]
+
+    @property
+    def uuid(self) -> str:
+        """Name of the copy."""
+        return self.plan.header.uuid
+
+
+def prepare_copy(
+    source: Snapshot, uuid: str, target: Store, base: Snapshot | None, call: CubeCall | None = None
+) -> DatasetCopy:
+    """Decide what the copy of a dataset consists of, alone or as part of a call for a cube; nothing is written.
+
+    Raises
+    ------
+    CorruptDatasetError
+        Files of the dataset are missing.
+    """
+    there = list_objects(uuid, target)
     # A deletion that is going on, or was cut short, may still delete what had these names.
     deleting = any(map(is_deletion_key, there.filter(pc.equal(there["kind"], "passing"))["key"].to_pylist()))
     now = WORLD.clock()
+    taken = set(there["key"].to_pylist())
     plan = plan_copy(
         source.base,
-        name,
-        source_objects=list_objects(uuid, origin),
+        uuid,
+        source_objects=list_objects(source.uuid, source.store),
         target_objects=there,
-        index_keys=_index_keys(source, name, set(there["key"].to_pylist()), now),
+        index_keys=_index_keys(source, uuid, taken, now),
         new_name=lambda: uuids.uuid4().hex,
         keep_names=not deleting,
         doomed=find_garbage(there, [] if base is None else [base.header], now - _SAFE),
     )
-    return Dataset(_carry_out(plan, source, base, target, there))
+    change = ChangeSet(
+        write_id=uuids.uuid4().hex if call is None else call.id,
+        operation="copy_dataset" if call is None else call.operation,
+        restore=plan.header,
+        must_be_absent=base is None,
+        overwrite=base is not None,
+        header_format=source.header.format,
+        cube_call=None if call is None or len(call.datasets) == 1 else call,
+    )
+    schemas = tuple(sorted(set(_schema_keys(plan)) - taken)) if base is None else ()
+    return DatasetCopy(source, target, base, plan, change, schemas)
+
+
+def stage_copy(copy: DatasetCopy, made: MutableSequence[str]) -> None:
+    """Copy what is not there yet, several files at a time, and look whether everything has arrived.
+
+    ``made`` gets each key before anything is under it.
+
+    Raises
+    ------
+    CommitConflictError
+        Others deleted files of the copy meanwhile.
+    """
+
+    def copy_one(file: tuple[str, str, int]) -> None:
+        made.append(file[1])
+        _copy_file(copy.source.store, copy.target, *file)
+
+    absent = copy.plan.files.filter(pc.invert(copy.plan.files["there"]))
+    files = zip(*(absent[name].to_pylist() for name in ("source", "target", "size")), strict=True)
+    for _ in map_in_threads(copy_one, files, _PARALLEL):
+        pass
+    _check_arrived(copy)
+
+
+def discard_copy(copy: DatasetCopy, made: Iterable[str]) -> None:
+    """Delete what this copy made, unless a dataset has it now; what cannot be deleted stays, unreferenced."""
+    with suppress(KubothekError):
+        headers = [header for header in find_headers(copy.uuid, copy.target).values() if header is not None]
+        used = {key for header in headers for key in named_keys(header).to_pylist()}
+        if headers:
+            used.update(_schema_keys(copy.plan))
+        doomed = [key for key in (*made, *copy.schemas) if key not in used]
+        if doomed:
+            copy.target.delete(doomed)
 
 
 def _index_keys(source: Snapshot, uuid: str, taken: set[str], when: datetime) -> dict[str, str]:
@@ -135,50 +227,9 @@ def _index_keys(source: Snapshot, uuid: str, taken: set[str], when: datetime) ->
     return {column: free(column) for column in source.header.indices}
 
 
-def _carry_out(plan: CopyPlan, source: Snapshot, base: Snapshot | None, target: Store, there: pa.Table) -> Snapshot:
-    """Copy the files and commit; on failure delete what was made, unless it may be in use."""
-    change = ChangeSet(
-        write_id=uuids.uuid4().hex,
-        operation="copy_dataset",
-        restore=plan.header,
-        must_be_absent=base is None,
-        overwrite=base is not None,
-        header_format=source.header.format,
-    )
-    made: list[str] = []
-    if base is None:
-        made += set(_schema_keys(plan)) - set(there["key"].to_pylist())
-    try:
-        _copy_files(plan, source.store, target, made)
-        _check_arrived(plan, target, change)
-    except BaseException:
-        _discard(plan, target, made)
-        raise
-    try:
-        return commit(target, plan.header.uuid, change, base)
-    except CommitStateUnknownError:
-        raise
-    except KubothekError:  # of any other, such as an interrupt, nobody knows whether it came after the commit
-        _discard(plan, target, made)
-        raise
-
-
 def _schema_keys(plan: CopyPlan) -> Iterable[str]:
     """Return the keys of the schemas that the commit puts beside the data."""
     return (schema_key(plan.header.uuid, table) for table in plan.header.tables)
-
-
-def _copy_files(plan: CopyPlan, origin: Store, target: Store, made: MutableSequence[str]) -> None:
-    """Copy what is not there yet, several files at a time; ``made`` gets each key before anything is under it."""
-
-    def copy(file: tuple[str, str, int]) -> None:
-        made.append(file[1])
-        _copy_file(origin, target, *file)
-
-    absent = plan.files.filter(pc.invert(plan.files["there"]))
-    files = zip(*(absent[name].to_pylist() for name in ("source", "target", "size")), strict=True)
-    for _ in map_in_threads(copy, files, _PARALLEL):
-        pass
 
 
 def _copy_file(origin: Store, target: Store, source: str, key: str, size: int) -> None:
@@ -192,28 +243,15 @@ def _copy_file(origin: Store, target: Store, source: str, key: str, size: int) -
                 stream.write(origin.get_range(source, start, min(_PIECE, size - start)))
 
 
-def _check_arrived(plan: CopyPlan, target: Store, change: ChangeSet) -> None:
+def _check_arrived(copy: DatasetCopy) -> None:
     """Refuse to commit files that somebody has deleted: a collection of garbage, or another copy that failed."""
-    uuid = plan.header.uuid
-    gone = missing_files(plan, list_objects(uuid, target))
+    gone = missing_files(copy.plan, list_objects(copy.uuid, copy.target))
     if len(gone):
         raise CommitConflictError(
-            f"'{change.operation}' to dataset {uuid!r} in {target.url} has not all files there: {len(gone):,} were "
-            f"deleted or replaced meanwhile, such as {gone[0].as_py()!r}. Nothing was committed; copy again when "
-            "nobody collects garbage or copies to the same name.",
-            ours=change.write_id,
+            f"'{copy.change.operation}' to dataset {copy.uuid!r} in {copy.target.url} has not all files there: "
+            f"{len(gone):,} were deleted or replaced meanwhile, such as {gone[0].as_py()!r}. Nothing was committed; "
+            "copy again when nobody collects garbage or copies to the same name.",
+            ours=copy.change.write_id,
             theirs=None,
             keys=tuple(gone.to_pylist()),
         )
-
-
-def _discard(plan: CopyPlan, target: Store, made: Iterable[str]) -> None:
-    """Delete what this call made, unless a dataset has it now; what cannot be deleted stays, unreferenced."""
-    with suppress(KubothekError):
-        headers = [header for header in find_headers(plan.header.uuid, target).values() if header is not None]
-        used = {key for header in headers for key in named_keys(header).to_pylist()}
-        if headers:
-            used.update(_schema_keys(plan))
-        doomed = [key for key in made if key not in used]
-        if doomed:
-            target.delete(doomed)

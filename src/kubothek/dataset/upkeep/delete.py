@@ -61,19 +61,48 @@ def delete_dataset(uuid: str, store: StoreLike) -> None:
     []
     """
     opened = open_store(store)
-    headers = find_headers(uuid, opened)
-    notes = [info.key for info in opened.list(private_root(uuid)) if is_deletion_key(info.key)]
-    noted = _noted(uuid, opened, notes) if notes else set()  # a damaged one ends it here, where nothing is deleted yet
+    opened.delete(delete_contents(uuid, opened))
+
+
+def delete_contents(uuid: str, store: Store) -> list[str]:
+    """Delete everything of a dataset but the notes without which nobody would finish it; return their keys.
+
+    Raises
+    ------
+    DatasetNotFoundError, CorruptDatasetError
+        As for :func:`delete_dataset`.
+    """
+    headers, notes, noted = _find_doomed(uuid, store)  # what is damaged ends it here, where nothing is deleted yet
     if headers:
-        own = _note(uuid, opened, headers)
-        noted |= _noted(uuid, opened, [own])
+        own = _note(uuid, store, headers)
+        noted |= _noted(uuid, store, [own])
         notes = list(dict.fromkeys([*notes, own]))
         for key in reversed(list(headers)):  # the one that counts last, so that the other never comes into view
-            opened.delete([key])
+            store.delete([key])
     if not notes:
-        raise not_found(uuid, opened)
-    _delete_named(uuid, opened, noted)
-    _delete_private(uuid, opened, notes)
+        raise not_found(uuid, store)
+    _delete_named(uuid, store, noted)
+    _delete_private(uuid, store, notes)
+    return notes
+
+
+def check_deletable(uuid: str, store: Store) -> list[Header]:
+    """Return the headers that a deletion would delete, as far as anybody reads them.
+
+    Raises
+    ------
+    CorruptDatasetError
+        The dataset cannot be deleted, because what says what to delete cannot be understood.
+    """
+    headers, _, _ = _find_doomed(uuid, store)
+    return [header for header in headers.values() if header is not None]
+
+
+def _find_doomed(uuid: str, store: Store) -> tuple[dict[str, Header | None], list[str], set[str]]:
+    """Return headers by key, the notes of deletions that were cut short, and the keys in these."""
+    headers = find_headers(uuid, store)
+    notes = [info.key for info in store.list(private_root(uuid)) if is_deletion_key(info.key)]
+    return headers, notes, _noted(uuid, store, notes) if notes else set()
 
 
 def _noted(uuid: str, store: Store, notes: Sequence[str]) -> set[str]:
@@ -118,7 +147,7 @@ def _delete_named(uuid: str, store: Store, keys: Iterable[str]) -> None:
 
 
 def _delete_private(uuid: str, store: Store, notes: Iterable[str]) -> None:
-    """Delete our own objects of the deleted incarnations; the notes, without which nobody would finish this, last."""
+    """Delete our own objects of the deleted incarnations, but for the notes."""
     objects = objects_table(store.list(private_root(uuid)), uuid)
     live = {header.state.incarnation for header in find_headers(uuid, store).values() if header and header.state}
     deleted = {note.split("/")[2] for note in notes} - live
@@ -126,4 +155,3 @@ def _delete_private(uuid: str, store: Store, notes: Iterable[str]) -> None:
     others = set(objects["key"].filter(found).to_pylist()) - set(notes)
     if others:
         store.delete(others)
-    store.delete(notes)

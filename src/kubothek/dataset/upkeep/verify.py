@@ -19,7 +19,7 @@ from kubothek.dataset.snapshot import Snapshot, find_snapshot, not_found
 from kubothek.dataset.staging.arguments import check_flag
 from kubothek.dataset.upkeep.objects import list_objects
 from kubothek.dataset.upkeep.schema_copies import put_schema_copies
-from kubothek.dataset.upkeep.verify_files import UNREADABLE, check_index, check_table_files
+from kubothek.dataset.upkeep.verify_files import UNREADABLE, check_file_list, check_footers, check_index
 from kubothek.errors import CorruptDatasetError
 from kubothek.model.problem import Problem
 from kubothek.plan.verify import check_tables, table_files
@@ -70,21 +70,28 @@ def verify_dataset(uuid: str, store: StoreLike, *, repair: bool = False) -> list
     try:
         snapshot = find_snapshot(uuid, opened)
     except CorruptDatasetError as error:
-        return [_unreadable(uuid, error)]
+        return [unreadable_dataset(uuid, error)]
     if snapshot is None:
         raise not_found(uuid, opened)
+    return verify_snapshot(snapshot, repair=repair)
+
+
+def verify_snapshot(snapshot: Snapshot, *, repair: bool = False, files: bool = True) -> list[Problem]:
+    """Look for everything that is wrong with a dataset that can be opened; without ``files``, none is read."""
     problems = [*_check_header(snapshot), *_check_schema_copies(snapshot, repair), *check_tables(snapshot.base)]
-    objects = list_objects(uuid, opened)
-    files = {table: table_files(snapshot.base, table, objects) for table in snapshot.tables}
-    for table, own in files.items():
-        problems += check_table_files(snapshot, table, own)
+    objects = list_objects(snapshot.uuid, snapshot.store)
+    listed = {table: table_files(snapshot.base, table, objects) for table in snapshot.tables}
+    for table, own in listed.items():
+        problems += check_file_list(snapshot, table, own)
+        problems += check_footers(snapshot, table, own) if files else ()
     broken = [problem.key for problem in problems if problem.kind in UNREADABLE]
-    for column in snapshot.index_columns:
-        problems += check_index(snapshot, column, files, broken)
+    for column in snapshot.index_columns if files else ():
+        problems += check_index(snapshot, column, listed, broken)
     return problems
 
 
-def _unreadable(uuid: str, error: CorruptDatasetError) -> Problem:
+def unreadable_dataset(uuid: str, error: CorruptDatasetError) -> Problem:
+    """Return the problem that a dataset cannot be opened."""
     key = error.details.get("key")
     if key in header_keys(uuid):
         return Problem("unreadable_header", uuid, key, error.message)

@@ -47,11 +47,15 @@ _MOST = 100
 """Undecodable keys of one table that are reported: each costs another attempt at all others."""
 
 
-def check_table_files(snapshot: Snapshot, table: str, files: pa.Table) -> Iterator[Problem]:
-    """Check the data files of one table; ``files`` as ``plan.verify.table_files`` gives them."""
+def check_file_list(snapshot: Snapshot, table: str, files: pa.Table) -> Iterator[Problem]:
+    """Check names and sizes of the data files of one table; ``files`` as ``plan.verify.table_files`` gives them."""
     yield from check_labels(snapshot.uuid, table, files)
     yield from _check_partition_values(snapshot, table, files)
     yield from check_sizes(snapshot.uuid, files)
+
+
+def check_footers(snapshot: Snapshot, table: str, files: pa.Table) -> Iterator[Problem]:
+    """Check that the data files of one table that are there can be opened and fit the schema."""
     there = files.filter(pc.is_valid(files["size"]))
     keys = snapshot.partition_keys
     stored = pa.schema([field for field in snapshot.schemas[table] if field.name not in keys])

@@ -94,23 +94,29 @@ def _spread(query: ResolvedQuery, read: MemberRead, kept: KeptFiles, postings: P
     columns = [PARTITION_PREFIX + key for key in read.member.partition_keys]
     table = kept.files.select(columns).append_column(_FILE, pa.array(np.arange(count)))
     for name in read.groups:
-        if name in read.member.partition_keys:
+        if name in read.member.apart(query.cube):
             continue
         # All versions of a cell agree in its dimensions, so for these each file speaks for itself.
         sets = np.arange(count) if name in query.cube.dimension_columns else kept.together
-        index = postings[read.member.dataset_id, name]
-        holders, values = _held_values(kept.files.column("label"), sets, index)
+        column = PARTITION_PREFIX + name
+        if name in read.member.partition_keys:
+            files, numbers = np.arange(count), row_ids([kept.files], [column])[0]
+            values = kept.files.column(column).take(pa.array(first_rows(numbers)))
+            table = table.drop_columns(column)
+        else:
+            index = postings[read.member.dataset_id, name]
+            files, numbers = listed_files(index, kept.files.column("label"))
+            values = index.column(name)
+        holders, held = _held_values(sets[files], numbers, len(values))
         rows, found = matching_pairs(sets[table.column(_FILE).to_numpy()], holders)
-        held = index.column(name).take(pa.array(values[found]))
-        table = table.take(pa.array(rows)).append_column(PARTITION_PREFIX + name, held)
+        table = table.take(pa.array(rows)).append_column(column, values.take(pa.array(held[found])))
     return table
 
 
-def _held_values(labels: pa.ChunkedArray, sets: Numbers, index: pa.Table) -> tuple[Numbers, Numbers]:
-    """Return the distinct pairs (set of files, row of the index) such that a file of the set holds the row's value."""
-    files, rows = listed_files(index, labels)
-    distinct = sorted_distinct(sets[files] * max(index.num_rows, 1) + rows)
-    return distinct // max(index.num_rows, 1), distinct % max(index.num_rows, 1)
+def _held_values(sets: Numbers, values: Numbers, count: int) -> tuple[Numbers, Numbers]:
+    """Return the distinct pairs of a set of files and the number, below ``count``, of a value that a file of it has."""
+    distinct = sorted_distinct(sets * max(count, 1) + values)
+    return distinct // max(count, 1), distinct % max(count, 1)
 
 
 def _shared(units: pa.Table, spread: pa.Table) -> list[str]:

@@ -72,4 +72,5 @@ def cube_layout(
         bucket_by=buckets if bucketed else (),
         num_buckets=layout.num_buckets if bucketed else None,
         unique=dimensions,
+        apart=tuple(name for name in partition_on if name in (*cube.dimension_columns, *cube.partition_columns)),
     )

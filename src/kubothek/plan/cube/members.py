@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from kubothek.model.cube import Cube
-from kubothek.model.header import SINGLE_TABLE
+from kubothek.model.header import SINGLE_TABLE, CubeCall
 from kubothek.model.read_plan import PARTITION_PREFIX
 
 HIDDEN_PREFIX = "__"
@@ -57,7 +57,9 @@ class Member:
 
     ``schema`` is the schema of record with all partition columns, ``index_columns`` those with a secondary index.
     ``unique_writes`` holds the ``write`` values of files whose cells were checked to be unique within each physical
-    partition. ``files`` has the columns of :func:`member_files_schema`.
+    partition. ``files`` has the columns of :func:`member_files_schema`. ``recent`` holds the ids of the last commits,
+    newest last (none where other software made the last one), and ``cube_call`` the call that made the last one, where
+    that was for several datasets.
     """
 
     dataset_id: str
@@ -69,6 +71,8 @@ class Member:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     unique_writes: tuple[str, ...] = ()
     tables: tuple[str, ...] = (SINGLE_TABLE,)
+    recent: tuple[str, ...] = ()
+    cube_call: CubeCall | None = None
 
     @property
     def columns(self) -> frozenset[str]:
@@ -83,6 +87,10 @@ class Member:
     def dimensions(self, cube: Cube) -> tuple[str, ...]:
         """Return the cube's dimensions that this dataset has, in the cube's order; they identify its cells."""
         return tuple(name for name in cube.dimension_columns if name in self.columns)
+
+    def apart(self, cube: Cube) -> tuple[str, ...]:
+        """Return the partition keys that keep cells apart; rows of one cell may differ in the others."""
+        return tuple(key for key in self.partition_keys if key in (*cube.dimension_columns, *cube.partition_columns))
 
     def payload(self, cube: Cube) -> frozenset[str]:
         """Return what only this dataset knows: neither dimensions nor partition columns of the cube."""

@@ -6,8 +6,8 @@ must be read together only together: a row that wins sits in one of them, so if 
 answer.
 
 Files can hold versions of one cell only if they agree in the partition columns that a unit or a cell fixes, which are
-those of the cube and the dataset's own dimensions. Such files are nevertheless disjoint if one write, checked for
-unique cells, made them in one physical partition.
+those of the cube and the dataset's own dimensions (``Layout.apart``). Such files are nevertheless disjoint if one
+write, checked for unique cells, made them.
 """
 
 from __future__ import annotations
@@ -75,13 +75,13 @@ def prune_member(cube: Cube, read: MemberRead, hits: Mapping[Lookup, pa.Array]) 
 
 def overlapping(cube: Cube, member: Member, files: pa.Table) -> tuple[Numbers, npt.NDArray[np.bool_]]:
     """Return which files may hold versions of the same cell: a number per set of files, and whether it has several."""
-    fixed = {*cube.partition_columns, *cube.dimension_columns}
-    place = row_ids([files], [PARTITION_PREFIX + key for key in member.partition_keys if key in fixed])[0]
+    fixed = [PARTITION_PREFIX + key for key in member.apart(cube)]
+    place = row_ids([files], fixed)[0]
     counts = np.bincount(place, minlength=1)
     alone = len(counts) + np.arange(len(place))
     if counts.max() <= 1:
         return alone, np.zeros(len(place), np.bool_)
-    origin = row_ids([files], [*(PARTITION_PREFIX + key for key in member.partition_keys), "write"])[0]
+    origin = row_ids([files], [*fixed, "write"])[0]
     first = np.full(len(counts), -1, np.int64)
     first[place[::-1]] = origin[::-1]
     mixed = np.zeros(len(counts), np.bool_)

@@ -37,8 +37,9 @@ class DatasetFacts:
     ``role`` says how it is joined (``unread``: the answer does not depend on it). ``total`` counts its files,
     ``dropped`` maps each rule to the labels it drops (``partition``, ``index``, ``partition_by``, ``no seed``,
     ``alignment``; see ``kubothek.plan.cube.prune`` and ``kubothek.plan.cube.align``). ``files`` counts those that are
-    read, ``reads`` how often, as a coarse file serves several units; ``bytes`` is their size, each counted once,
-    or ``None`` where it is not recorded. ``overlaid`` counts the units that have to resolve versions of cells.
+    read, ``reads`` how often, as a coarse file serves several units; ``bytes`` and ``rows`` are what they hold, each
+    counted once, or ``None`` where it is not recorded. ``overlaid`` counts the units that have to resolve versions of
+    cells.
     """
 
     dataset_id: str
@@ -48,6 +49,7 @@ class DatasetFacts:
     files: int
     reads: int
     bytes: int | None
+    rows: int | None
     overlaid: int
 
 
@@ -106,7 +108,7 @@ def _read_input(read: MemberRead) -> ReadInput:
         schema=read.schema,
         record=read.record,
         partition_keys=member.partition_keys,
-        cells=read.cells,
+        dimensions=read.dimensions,
         early=_undecided(read.early, member.partition_keys),
         late=read.late,
     )
@@ -119,7 +121,7 @@ def _undecided(condition: Condition, partition_keys: Sequence[str]) -> Condition
 
 def _join(number: int, read: MemberRead) -> JoinStep:
     """Join on the dimensions alone: partition columns of the cube are the same in the whole unit."""
-    return JoinStep(number, read.cells, "inner" if read.restrictive else "left")
+    return JoinStep(number, read.dimensions, "inner" if read.restrictive else "left")
 
 
 def _pinned(query: ResolvedQuery) -> tuple[tuple[int, str], ...]:
@@ -128,7 +130,7 @@ def _pinned(query: ResolvedQuery) -> tuple[tuple[int, str], ...]:
         (number, column)
         for column in query.partition_by
         for number, read in enumerate(query.reads)
-        if column not in read.member.partition_keys and (column in read.groups or column in read.cells)
+        if column not in read.member.apart(query.cube) and (column in read.groups or column in read.dimensions)
     )
 
 
@@ -161,7 +163,7 @@ def _facts(
             zip(query.reads, kept, alignment.pairs, alignment.dropped, files, strict=True)
         )
     ]
-    unread = [DatasetFacts(m.dataset_id, "unread", m.files.num_rows, {}, 0, 0, 0, 0) for m in query.unread]
+    unread = [DatasetFacts(m.dataset_id, "unread", m.files.num_rows, {}, 0, 0, 0, 0, 0) for m in query.unread]
     return (*reads, *unread)
 
 
@@ -171,7 +173,7 @@ def _member_facts(
     labels = kept.files.column("label").combine_chunks()
     used = np.zeros(len(labels), np.bool_)
     used[rows] = True
-    sizes = kept.files.column("bytes").filter(pa.array(used))
+    files = kept.files.filter(pa.array(used))
     return DatasetFacts(
         dataset_id=read.member.dataset_id,
         role="seed" if number == 0 else "inner" if read.restrictive else "left",
@@ -179,6 +181,11 @@ def _member_facts(
         dropped={**kept.dropped, **{rule: labels.take(pa.array(gone)) for rule, gone in dropped.items()}},
         files=int(used.sum()),
         reads=len(rows),
-        bytes=None if sizes.null_count else pc.sum(sizes, min_count=0).as_py(),
+        bytes=_sum(files.column("bytes")),
+        rows=_sum(files.column("rows")),
         overlaid=len(pc.unique(table.filter(table.column("overlay")).column("unit"))),
     )
+
+
+def _sum(numbers: pa.ChunkedArray) -> int | None:
+    return None if numbers.null_count else pc.sum(numbers, min_count=0).as_py()

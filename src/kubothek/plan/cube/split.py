@@ -6,16 +6,17 @@ seed's payload, and v2, r those of a dataset that is partitioned by r::
     part                    seed     owner of v2, r   others with x   restricts the owner
     x == 1 | p == 2         early    early *          early *         no
     v1 > 0                  late                                      -
-    r == 1                           early                            yes
+    r == 1                           late                             yes
     v2 > 0 | x == 1                  late                             yes
     v2 > 0 | y == 1                  after **                         yes
     v1 > 0 | v2 > 0         after                                     no
 
     *  where the dataset has all columns of the part   ** because the owner has no y
 
-*Early* conditions look at a dataset's dimensions and partition columns only, which are the same for all versions of a
-cell; they can be applied to each file. *Late* ones must see the last version of a cell. To restrict a dataset is to
-ask for cells that it holds: it is joined with an inner join.
+*Early* conditions look at dimensions and partition columns of the cube only, which are the same for all versions of a
+cell; they can be applied to each file. *Late* ones must see the last version of a cell, which may lie in another of the
+dataset's own partitions than the one before. To restrict a dataset is to ask for cells that it holds: it is joined with
+an inner join.
 """
 
 from __future__ import annotations
@@ -73,8 +74,6 @@ def split_condition(condition: Condition, cube: Cube, members: Sequence[Member])
             restricted.add(owner.dataset_id)
         if len(owners) > 1 or not part.columns <= owner.columns:
             after.append(part)
-        elif part.columns <= {*cube.dimension_columns, *owner.partition_keys}:
-            early[owner.dataset_id].append(part)
         else:
             late[owner.dataset_id].append(part)
     return SplitCondition(
