@@ -8,13 +8,14 @@ from typing import Any
 import pyarrow as pa
 from click.testing import CliRunner, Result
 
-from kubothek import Store
+from kubothek import Cube, Store
 from kubothek.cli import main
 from kubothek.codec.header import encode_header
 from kubothek.codec.index import encode_index
 from kubothek.codec.keys import data_key, header_key, index_key, schema_key
 from kubothek.codec.schema import encode_schema
 from kubothek.model.header import CommitState, Header, partitions_schema
+from kubothek.plan.cube.metadata import cube_metadata
 
 SCHEMA = pa.schema([("p", pa.int64()), ("q", pa.string()), ("i1", pa.int64()), ("v1", pa.list_(pa.float64()))])
 LABELS = ("p=1/q=a/f1", "p=1/q=北京/f2", "p=2/q=a/f3")
@@ -51,4 +52,43 @@ def put_foreign_dataset(url: str, uuid: str = "u") -> Store:
     for table in ("a", "b"):
         store.put(schema_key(uuid, table), encode_schema(SCHEMA))
     store.put(header_key(uuid, "msgpack"), encode_header(Header(uuid, None, partitions, format="msgpack")))
+    return store
+
+
+CUBE_COLUMNS = {
+    "seed": {"p": pa.int64(), "x": pa.int64(), "y": pa.timestamp("us", "UTC"), "i1": pa.string(), "v1": pa.float64()},
+    "weather": {"p": pa.int64(), "x": pa.int64(), "v2": pa.list_(pa.float64()), "v3": pa.decimal128(10, 2)},
+    "names": {"x": pa.int64(), "v4": pa.string()},
+}
+CUBE_INDICES = {"seed": {"x": [7, 8], "y": [datetime(2026, 1, 1, tzinfo=UTC)], "i1": ["N1", "N2", "北京"]}}
+
+
+def put_cube(url: str, prefix: str = "c", files: int = 2) -> Store:
+    """Put the headers and indices of a cube of three datasets, with so many files in each but the last."""
+    store = Store(url)
+    for number, (dataset_id, columns) in enumerate(CUBE_COLUMNS.items()):
+        uuid, keys = f"{prefix}++{dataset_id}", ("p",) if "p" in columns else ()
+        labels = [f"p={n % 2 + 1}/f{n}" for n in range(files)] if keys else ["f0"]
+        rows, sizes = [
+            [1200 + n for n in range(len(labels))],
+            [2_500_000 // (n + number + 1) for n in range(len(labels))],
+        ]
+        partitions = pa.table(
+            [labels, rows, sizes, [data_key(uuid, "table", label) for label in labels]],
+            schema=partitions_schema(("table",)),
+        )
+        indices = {}
+        for column, values in CUBE_INDICES.get(dataset_id, {}).items():
+            indices[column] = index_key(uuid, column, datetime(2026, 7, 1, tzinfo=UTC))
+            entries = pa.table({column: pa.array(values, columns[column]), "partition": [labels] * len(values)})
+            store.put(indices[column], encode_index(column, [entries]))
+        cube = Cube(uuid_prefix=prefix, dimension_columns=("x", "y"), partition_columns="p")
+        metadata = {"creation_time": METADATA["creation_time"], **cube_metadata(cube, dataset_id)}
+        if dataset_id == "weather":
+            metadata["owner"] = METADATA["owner"]
+        state = CommitState(
+            version=number + 1, commit="c", recent=("c",), incarnation="1f", schema={"table": pa.schema(columns)}
+        )
+        header = Header(uuid, keys, partitions, indices=indices, metadata=metadata, state=state)
+        store.put(header_key(uuid, "json"), encode_header(header))
     return store

@@ -34,7 +34,7 @@ def _stored() -> None:
         (["flights", "index", "build", "w"], "w"),
         (["flights", "index", "build", "w*"], "No column without an index in dataset 'flights' matches 'w*'"),
         (["flights", "index", "drop", "p", "--yes"], "no secondary index on 'p'"),
-        (["flights", "index", "drop", "v*"], "No index in dataset 'flights' matches 'v*'; there are i1."),
+        (["flights", "index", "drop", "v*"], "No index in dataset 'flights' matches 'v*'; there is i1."),
         (["flights", "copy", "--to-uuid", "flights"], "onto itself"),
         (["flights", "copy", "--to-store", "ftp://x"], "No store for ftp:// URLs."),
     ],

@@ -24,8 +24,8 @@ def run(*arguments: str, **options) -> Result:
 
 def lazy_commands() -> list[LazyCommand]:
     """Return all commands that are imported by name."""
-    dataset = main.lazy["dataset"].load()
-    return [*main.lazy.values(), *dataset.lazy.values()]
+    groups = [main.lazy["dataset"].load(), main.cube.load()]
+    return [*main.lazy.values(), main.cube, *(command for group in groups for command in group.lazy.values())]
 
 
 @pytest.mark.parametrize("option", ["--help", "-h"])
@@ -36,7 +36,7 @@ def test_help_lists_the_commands(option: str) -> None:
     assert {"dataset", "demo"} <= set(result.output.split())
 
 
-@pytest.mark.parametrize("command", lazy_commands(), ids=lambda command: command.name)
+@pytest.mark.parametrize("command", lazy_commands(), ids=lambda command: command.module)
 def test_a_command_is_what_the_list_says(command: LazyCommand) -> None:
     """Each name leads to a command of this name, and the line of help is its own."""
     loaded = command.load()

@@ -1,4 +1,4 @@
-"""The command line: ``kubothek COMMAND``.
+"""The command line: ``kubothek CUBE COMMAND`` and ``kubothek COMMAND``.
 
 This module only says which commands there are and what holds for all of them; each is imported when it is used
 (:mod:`kubothek.cli.commands`), so that help and completion come at once.
@@ -11,16 +11,30 @@ import sys
 
 import click
 
-from kubothek.cli.commands import Commands, LazyCommand
+from kubothek.cli.commands import LazyCommand
 from kubothek.cli.invocation import Color, Invocation
 from kubothek.cli.options import parse_key_value
+from kubothek.cli.root import CommandsAndCubes
 
+_CUBE = LazyCommand("cube", "kubothek.cli.cube", "Look at a cube, query it, and look after it.")
 _COMMANDS = (
     LazyCommand("dataset", "kubothek.cli.dataset", "Look at a dataset, and look after it."),
     LazyCommand("demo", "kubothek.cli.demo", "Build a cube of 336,776 flights on Spark, append to it and query it."),
 )
+_HELP = """\
+Datasets and cubes of partitioned Parquet files in object stores.
+
+\b
+A word that is no command is the name of a cube, before a command on it:
+  kubothek --store URL flights info
+Datasets are named after the word dataset:
+  kubothek --store URL dataset flights++seed info
+What there is to do with them is listed by
+  kubothek CUBE --help
+  kubothek dataset --help
+"""
 _COMPLETION = """\b
-Completion of commands and dataset names, for one session of your shell:
+Completion of commands and of the names of cubes and datasets, for one session of your shell:
   bash  eval "$(_KUBOTHEK_COMPLETE=bash_source kubothek)"
   zsh   eval "$(_KUBOTHEK_COMPLETE=zsh_source kubothek)"
   fish  _KUBOTHEK_COMPLETE=fish_source kubothek | source
@@ -28,8 +42,10 @@ Completion of commands and dataset names, for one session of your shell:
 
 
 @click.group(
-    cls=Commands,
+    cls=CommandsAndCubes,
     commands=_COMMANDS,
+    cube=_CUBE,
+    help=_HELP,
     epilog=_COMPLETION,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -39,7 +55,7 @@ Completion of commands and dataset names, for one session of your shell:
     metavar="URL",
     envvar="KUBOTHEK_STORE",
     show_envvar=True,
-    help="Where the datasets are: a directory, or s3://bucket/prefix, gs://…, az://….",
+    help="Where the data is: a directory, or s3://bucket/prefix, gs://…, az://….",
 )
 @click.option(
     "--store-option",

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from kubothek.errors import KubothekError
 
@@ -60,10 +61,21 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that the first argument names; a typing error gets a hint."""
-        similar = difflib.get_close_matches(args[0], self.list_commands(ctx))
+        similar = self.similar(ctx, args[0])
         if similar and not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
             ctx.fail(f"No such command {args[0]!r}. Did you mean {' or '.join(map(repr, similar))}?")
         return super().resolve_command(ctx, args)
+
+    def similar(self, ctx: click.Context, name: str) -> list[str]:
+        """Return the commands whose names look like this one."""
+        return difflib.get_close_matches(name, self.list_commands(ctx))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Propose commands and options that begin so, without importing any command."""
+        if not self.lazy:
+            return super().shell_complete(ctx, incomplete)
+        commands = [CompletionItem(name, help=c.help) for name, c in self.lazy.items() if name.startswith(incomplete)]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing them."""

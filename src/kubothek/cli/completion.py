@@ -8,16 +8,26 @@ from click.shell_completion import CompletionItem
 from kubothek.cli.invocation import Color, Invocation
 from kubothek.codec.keys import HEADER_SUFFIXES
 from kubothek.errors import KubothekError
+from kubothek.model.cube import SEPARATOR
 
 
 def complete_dataset(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Propose the datasets of the store whose names begin so; none where the store cannot be listed."""
+    return [CompletionItem(name) for name in sorted(_find_datasets(ctx, incomplete))]
+
+
+def find_cubes(ctx: click.Context, start: str) -> list[str]:
+    """Return the cubes of the store whose names begin so; none where the store cannot be listed."""
+    split = (name.partition(SEPARATOR) for name in _find_datasets(ctx, start))
+    return sorted({cube for cube, separator, _ in split if separator and cube.startswith(start)})
+
+
+def _find_datasets(ctx: click.Context, start: str) -> set[str]:
     given = ctx.find_root().params
     invocation = Invocation(given.get("store"), dict(given.get("store_options") or ()), Color.NEVER)
     try:
-        objects, _folders = invocation.open_store().list_level(incomplete)
+        objects, _folders = invocation.open_store().list_level(start)
     except (KubothekError, click.UsageError):  # there is nobody to tell: the shell is waiting for proposals
-        return []
+        return set()
     suffixes = tuple(HEADER_SUFFIXES.values())
-    names = {info.key.partition(".by-dataset-metadata")[0] for info in objects if info.key.endswith(suffixes)}
-    return [CompletionItem(name) for name in sorted(names)]
+    return {info.key.partition(".by-dataset-metadata")[0] for info in objects if info.key.endswith(suffixes)}

@@ -21,11 +21,12 @@ from kubothek.cli import demo_cube
 from kubothek.cli.demo_cube import APPENDED, CUBE, LAST_BUILT, Race
 from kubothek.cli.demo_data import DemoData, check_installed, load_demo_data
 from kubothek.cli.jvm_output import quiet_start
-from kubothek.cli.render import duration, explanation_tree, length_bar, plural, rows_table
+from kubothek.cli.render import length_bar, rows_table
 from kubothek.cli.steps import TITLE_WIDTH, Steps
 from kubothek.cli.terminal import open_console
 from kubothek.dataset.dataset import Dataset
 from kubothek.errors import CorruptDatasetError, InvalidInputError
+from kubothek.model.display import duration, plural
 from kubothek.spark.progress import watch_tasks
 from kubothek.spark.session import local_session
 
@@ -138,7 +139,7 @@ def _find(console: Console, steps: Steps, store: str) -> None:
         found = query.to_arrow()
         step.outcome = f"{plural(found.num_rows, 'flight')} of this aircraft"
     console.print()
-    console.print(explanation_tree(query.explain()))
+    console.print(query.explain())
     columns = ["TIME_HOUR", "ORIGIN", "AIRPORT", "DEST", "DEP_DELAY", "TEMP"]
     first = found.select(columns).sort_by("TIME_HOUR").slice(0, 3).to_pylist()
     rows = [[f"{row.pop('TIME_HOUR'):%d %b %H:%M}Z", *row.values()] for row in first]
@@ -151,7 +152,7 @@ def _query(console: Console, steps: Steps, spark: SparkSession, store: str) -> N
         rows = demo_cube.fog_by_airline(spark, store)
         step.outcome = f"{plural(sum(row.FLIGHTS for row in rows), 'flight')} of {plural(len(rows), 'airline')}"
     console.print()
-    console.print(explanation_tree(demo_cube.flights_in_fog(store).explain()))
+    console.print(demo_cube.flights_in_fog(store).explain())
     top = sorted(rows, key=lambda row: row.FLIGHTS, reverse=True)[:8]
     console.print(rows_table(("airline", "flights", "delay, min", "before, min", "cancelled, %"), top))
     console.print("  [dim]before: mean delay at the airport in the three hours before (table delays)[/]\n")

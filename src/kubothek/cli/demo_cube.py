@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kubothek.cli.demo_data import DemoData, of_month, until_month
+from kubothek.cube.build import build_cube, extend_cube
 from kubothek.cube.query import Query, query_cube
-from kubothek.cube.write import append_to_cube, build_cube, extend_cube
+from kubothek.cube.update import append_to_cube
 from kubothek.dataset.dataset import Dataset
 from kubothek.model.cube import Cube
 

@@ -62,3 +62,16 @@ class DatasetTarget:
     def store(self) -> Store:
         """Where it is; a usage error if no store was named."""
         return self.invocation.open_store()
+
+
+@dataclass(frozen=True, slots=True)
+class CubeTarget:
+    """The cube that a command is about; whether it exists shows when it is opened."""
+
+    invocation: Invocation
+    uuid_prefix: str
+
+    @property
+    def store(self) -> Store:
+        """Where it is; a usage error if no store was named."""
+        return self.invocation.open_store()

@@ -15,21 +15,27 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from kubothek.cli.render import printable
+from kubothek.model.display import printable
 
 _GAP = "  "
 Listed = tuple[str, Sequence[str]]
 """One column of a listing: its heading, and a text for each line."""
 
 
-def block(title: str, rows: Sequence[Sequence[str | Text]]) -> RenderableType:
+def block(title: str, rows: Sequence[Sequence[RenderableType]]) -> RenderableType:
     """Return rows in aligned columns below a title."""
-    grid = Table.grid(padding=(0, len(_GAP)))
+    heading = Text(printable(title), style="bold")
+    return Trimmed(Group(heading, Padding(grid(rows), (0, 0, 0, 2), expand=False)))
+
+
+def grid(rows: Sequence[Sequence[RenderableType]]) -> RenderableType:
+    """Return rows in aligned columns, which may stand in a cell of others."""
+    table = Table.grid(padding=(0, len(_GAP)))
     for _ in rows[0] if rows else ():
-        grid.add_column(overflow="fold")
+        table.add_column(overflow="fold")
     for row in rows:
-        grid.add_row(*(Text(printable(cell)) if isinstance(cell, str) else cell for cell in row))
-    return Trimmed(Group(Text(printable(title), style="bold"), Padding(grid, (0, 0, 0, 2), expand=False)))
+        table.add_row(*(Text(printable(cell)) if isinstance(cell, str) else cell for cell in row))
+    return table
 
 
 class Trimmed:

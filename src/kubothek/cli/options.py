@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import click
+
+from kubothek.store.interface import Store
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _PARAMETERS = ("url", "backend")  # of a store's class, which are no options of the store
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-dry_run_option = click.option("--dry-run", is_flag=True, help="Only say what would go.")
 
 
 def parse_duration(text: str) -> timedelta:
@@ -57,3 +58,39 @@ def parse_key_value(text: str) -> tuple[str, str | bool]:
     if key in _PARAMETERS:
         raise click.BadParameter(f"{key!r} is no option of a store.")
     return key, {"true": True, "false": False}.get(value.lower(), value)
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Only say what would go.")
+older_than_option = click.option(
+    "--older-than",
+    metavar="DURATION",
+    type=parse_duration,
+    default="1d",
+    show_default=True,
+    help="Spare what is younger, as a writer or reader may need it; such as 30m, 12h or 7d.",
+)
+
+
+def to_store_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that name the store of a copy; it gets that as ``other``, ``None`` without."""
+
+    @functools.wraps(command)
+    def opened(
+        *arguments: Any, to_store: str | None, to_store_options: tuple[tuple[str, str | bool], ...], **others: Any
+    ) -> Any:
+        if to_store_options and to_store is None:
+            raise click.UsageError("--to-store-option goes with --to-store.")
+        other = None if to_store is None else Store(to_store, **dict(to_store_options))
+        return command(*arguments, other=other, **others)
+
+    opened = click.option(
+        "--to-store-option",
+        "to_store_options",
+        metavar="KEY=VALUE",
+        multiple=True,
+        type=parse_key_value,
+        help="An option of that store; may be given several times.",
+    )(opened)
+    return click.option("--to-store", metavar="URL", help="Store of the copy; the same if not given.")(opened)

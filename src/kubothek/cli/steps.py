@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from kubothek.cli.render import duration, plural
+from kubothek.model.display import duration, plural
 from kubothek.spark.progress import StageTasks
 
 TITLE_WIDTH = 34

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from kubothek.cli.invocation import Invocation
-from kubothek.cli.render import printable
+from kubothek.model.display import printable
 
 _UNBOUNDED = 100_000
 

@@ -13,12 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kubothek.cli.render import plural
 from kubothek.dataset.snapshot import Snapshot
 from kubothek.engine.local import map_in_threads
 from kubothek.errors import ObjectNotFoundError
+from kubothek.model.display import human_bytes, plural
 from kubothek.plan.apply import CREATION_TIME
-from kubothek.plan.explain import human_bytes
 
 
 def size_facts(snapshot: Snapshot) -> dict[str, Any]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Collection, Sequence
 
 import click
 from pyarrow import types
@@ -12,12 +11,13 @@ from kubothek import build_dataset_indices, drop_dataset_indices
 from kubothek.cli.commands import Commands
 from kubothek.cli.dataset.facts import index_facts
 from kubothek.cli.dataset.info import index_rows
+from kubothek.cli.globs import describe_idle, is_pattern, match_names, merge
 from kubothek.cli.invocation import DatasetTarget
 from kubothek.cli.layout import block
 from kubothek.cli.options import dry_run_option, json_option, yes_option
 from kubothek.cli.terminal import confirm, done, open_console, print_json, waiting
 from kubothek.dataset.snapshot import Snapshot, load_snapshot
-from kubothek.errors import UnknownColumnError
+from kubothek.errors import InvalidInputError, UnknownColumnError
 from kubothek.plan.index_merge import LABELS
 
 
@@ -35,16 +35,7 @@ def build(target: DatasetTarget, columns: tuple[str, ...], as_json: bool) -> Non
 
     COLUMNS are names, or patterns such as "TEMP*", which stand for all columns without an index that can have one.
     """
-    store = target.store
-    snapshot = load_snapshot(target.uuid, store)
-    wanted = _expand(columns, _without_index(snapshot), f"column without an index in dataset {target.uuid!r}")
-    with waiting(f"building {_indices(wanted)}"):
-        build_dataset_indices(target.uuid, store, wanted)
-        facts = index_facts(load_snapshot(target.uuid, store), wanted)
-    if as_json:
-        print_json({"uuid": target.uuid, "store": store.url, "built": facts})
-        return
-    done(open_console(target.invocation), f"built {_indices(wanted)} of {target.uuid}")
+    build_indices(target, columns, as_json)
 
 
 @index.command()
@@ -58,19 +49,7 @@ def drop(target: DatasetTarget, columns: tuple[str, ...], dry_run: bool, yes: bo
 
     COLUMNS are names, or patterns such as "TEMP*", which stand for all indexed columns that match. Data stays as it is.
     """
-    store = target.store
-    snapshot = load_snapshot(target.uuid, store)
-    wanted = _expand(columns, snapshot.index_columns, f"index in dataset {target.uuid!r}")
-    if not dry_run:
-        if not yes:
-            confirm(f"Drop {_indices(wanted)} of {target.uuid}?")
-        drop_dataset_indices(target.uuid, store, wanted)
-    if as_json:
-        print_json({"uuid": target.uuid, "store": store.url, "dry_run": dry_run, "dropped": list(wanted)})
-    elif dry_run:
-        click.echo(f"would drop {_indices(wanted)} of {target.uuid}")
-    else:
-        done(open_console(target.invocation), f"dropped {_indices(wanted)} of {target.uuid}")
+    drop_indices(target, columns, dry_run, yes, as_json)
 
 
 @index.command(name="list")
@@ -88,6 +67,59 @@ def list_indices(target: DatasetTarget, as_json: bool) -> None:
         click.echo(f"{target.uuid} has no secondary indices")
 
 
+def build_indices(target: DatasetTarget, patterns: Sequence[str], as_json: bool) -> None:
+    """Build the indices that patterns stand for, and say so."""
+    store = target.store
+    snapshot = load_snapshot(target.uuid, store)
+    wanted = _expand(patterns, _without_index(snapshot), f"column without an index in dataset {target.uuid!r}")
+    with waiting(f"building {_indices(wanted)}"):
+        build_dataset_indices(target.uuid, store, wanted)
+        facts = index_facts(load_snapshot(target.uuid, store), wanted)
+    if as_json:
+        print_json({"uuid": target.uuid, "store": store.url, "built": facts})
+        return
+    done(open_console(target.invocation), f"built {_indices(wanted)} of {target.uuid}")
+
+
+def drop_indices(
+    target: DatasetTarget,
+    patterns: Sequence[str],
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+    needed: Collection[str] = (),
+) -> None:
+    """Drop the indices that patterns stand for, after a question, and say so.
+
+    Raises
+    ------
+    UnknownColumnError
+        Patterns match no index.
+    InvalidInputError
+        An index on one of the ``needed`` columns is named; patterns do not stand for them.
+    """
+    store = target.store
+    known = [name for name in load_snapshot(target.uuid, store).index_columns if name not in needed]
+    wanted = _expand(patterns, known, f"index in dataset {target.uuid!r}")
+    kept = [name for name in wanted if name in needed]
+    if kept:
+        raise InvalidInputError(
+            f"The cube needs {_indices(kept)} of {target.uuid!r}, the seed; there are others on "
+            f"{', '.join(known) or 'no column'}.",
+            columns=tuple(kept),
+        )
+    if not dry_run:
+        if not yes:
+            confirm(f"Drop {_indices(wanted)} of {target.uuid}?")
+        drop_dataset_indices(target.uuid, store, wanted)
+    if as_json:
+        print_json({"uuid": target.uuid, "store": store.url, "dry_run": dry_run, "dropped": list(wanted)})
+    elif dry_run:
+        click.echo(f"would drop {_indices(wanted)} of {target.uuid}")
+    else:
+        done(open_console(target.invocation), f"dropped {_indices(wanted)} of {target.uuid}")
+
+
 def _expand(patterns: Sequence[str], known: Sequence[str], what: str) -> tuple[str, ...]:
     """Return the columns that are meant: names as they are, patterns as all that they match.
 
@@ -96,18 +128,12 @@ def _expand(patterns: Sequence[str], known: Sequence[str], what: str) -> tuple[s
     UnknownColumnError
         Patterns match nothing; all of them are named.
     """
-    found = {one: [one] if one in known or not set(one) & set("*?[") else _matches(one, known) for one in patterns}
-    idle = [one for one, columns in found.items() if not columns]
-    if idle:
-        raise UnknownColumnError(
-            f"No {what} matches {', '.join(map(repr, idle))}; there are {', '.join(known) or 'none'}.",
-            columns=tuple(idle),
-        )
-    return tuple(dict.fromkeys(column for columns in found.values() for column in columns))
-
-
-def _matches(pattern: str, known: Sequence[str]) -> list[str]:
-    return [column for column in known if fnmatchcase(column, pattern)]
+    found = match_names(patterns, known)
+    found |= {one: (one,) for one in patterns if not is_pattern(one)}  # the library says what is wrong with a name
+    message = describe_idle(found, what, known)
+    if message:
+        raise UnknownColumnError(message, columns=tuple(one for one, names in found.items() if not names))
+    return merge(found)
 
 
 def _without_index(snapshot: Snapshot) -> tuple[str, ...]:

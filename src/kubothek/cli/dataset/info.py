@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -15,9 +15,9 @@ from kubothek.cli.dataset.facts import dataset_facts, size_text
 from kubothek.cli.invocation import DatasetTarget
 from kubothek.cli.layout import block
 from kubothek.cli.options import json_option
-from kubothek.cli.render import plural, printable
 from kubothek.cli.terminal import open_console, print_json
 from kubothek.dataset.snapshot import load_snapshot
+from kubothek.model.display import plural, printable
 from kubothek.model.header import SINGLE_TABLE
 from kubothek.plan.apply import CREATION_TIME
 
@@ -42,29 +42,39 @@ def info(target: DatasetTarget, as_json: bool) -> None:
 
 
 def _blocks(facts: dict[str, Any]) -> Iterator[RenderableType]:
-    yield block(facts["uuid"], _fields(facts))
+    yield block(facts["uuid"], [field_row("store", facts["store"]), *size_rows(facts)])
     for table, columns in facts["tables"].items():
         rows = [(column["name"], _type(column, facts["partition_keys"])) for column in columns]
         yield block("schema" if table == SINGLE_TABLE else f"schema of {table}", rows)
     if facts["indices"]:
         yield block("indices", index_rows(facts["indices"]))
-    metadata = {key: value for key, value in facts["metadata"].items() if key != CREATION_TIME}
+    metadata = metadata_lines(facts["metadata"])
     if metadata:
-        lines = json.dumps(metadata, indent=2, ensure_ascii=False).splitlines()
-        yield block("metadata", [(line,) for line in lines])
+        yield block("metadata", [(line,) for line in metadata])
 
 
-def _fields(facts: dict[str, Any]) -> list[tuple[Text, str]]:
+def field_row(name: str, value: RenderableType) -> tuple[Text, RenderableType]:
+    """Return what is known of something under a name, as a line for people."""
+    return Text(name, style="dim"), value
+
+
+def size_rows(facts: dict[str, Any]) -> list[tuple[Text, RenderableType]]:
+    """Return version, age and size of a dataset as lines for people."""
     keys = facts["partition_keys"]
     fields = {
-        "store": facts["store"],
         "version": "-" if facts["version"] is None else str(facts["version"]),
         "created": _time(facts["created"]),
         "partitions": f"{facts['partitions']:,}" + (f", by {', '.join(keys)}" if keys else ""),
         "rows": "not recorded" if facts["rows"] is None else f"{facts['rows']:,}",
         "size": "not recorded" if facts["bytes"] is None else size_text(facts["bytes"]),
     }
-    return [(Text(name, style="dim"), value) for name, value in fields.items()]
+    return [field_row(name, value) for name, value in fields.items()]
+
+
+def metadata_lines(metadata: Mapping[str, Any]) -> list[str]:
+    """Return what users keep in a dataset's metadata as lines for people; none where that is nothing."""
+    kept = {key: value for key, value in metadata.items() if key != CREATION_TIME}
+    return json.dumps(kept, indent=2, ensure_ascii=False).splitlines() if kept else []
 
 
 def _time(created: Any) -> str:

@@ -12,12 +12,13 @@ from kubothek.cli.dataset.facts import size_facts, size_text, total
 from kubothek.cli.invocation import DatasetTarget
 from kubothek.cli.layout import print_listing
 from kubothek.cli.options import json_option
-from kubothek.cli.render import cell_text, plural
+from kubothek.cli.render import cell_text
 from kubothek.cli.terminal import print_json
 from kubothek.dataset.scan import open_scan
 from kubothek.dataset.snapshot import Snapshot, load_snapshot
 from kubothek.errors import UnindexedColumnError
 from kubothek.model.condition import Condition
+from kubothek.model.display import plural
 from kubothek.model.header import FILE_PREFIX
 from kubothek.model.where import parse_where
 
