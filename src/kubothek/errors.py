@@ -29,6 +29,7 @@ What an error knows (the columns, the keys, the examples) are its attributes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -142,3 +143,27 @@ class CorruptDatasetError(KubothekError, RuntimeError):
 
 class StoreError(KubothekError, OSError):
     """The storage refused or failed; ``key`` and ``operation`` say where."""
+
+
+def combined_error(what: str, errors: Sequence[KubothekError]) -> KubothekError:
+    """Return the one error that reports several; ``problems`` holds them.
+
+    Its class is theirs where they agree, else :class:`InvalidInputError`. The columns and datasets that they name are
+    those that it names.
+
+    Examples
+    --------
+    >>> error = combined_error("No copy", [UnknownColumnError("no x", columns=("x",)), InvalidInputError("no y")])
+    >>> print(type(error).__name__, error.columns, error)
+    InvalidInputError ('x',) No copy:
+    - no x
+    - no y
+    """
+    kinds = {type(error) for error in errors}
+    kind = kinds.pop() if len(kinds) == 1 else InvalidInputError
+    text = f" {errors[0]}" if len(errors) == 1 else "".join(f"\n- {error}" for error in errors)
+    details = {
+        name: tuple(dict.fromkeys(one for error in errors for one in error.details.get(name, ())))
+        for name in ("columns", "datasets")
+    }
+    return kind(f"{what}:{text}", **details, problems=tuple(errors))

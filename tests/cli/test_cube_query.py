@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 import uuid as uuids
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import cache
@@ -134,6 +136,25 @@ def test_a_file_that_fails_half_way_is_not_there(tmp_path: Path) -> None:
     place.write_text("before")
     assert run("--output", str(place), url=url).exit_code == 1
     assert (place.read_text(), [*tmp_path.glob("*.partial")]) == ("before", [])
+
+
+def test_a_link_stays_and_names_what_is_written(tmp_path: Path) -> None:
+    """As a redirection of the shell would have it."""
+    place, link = tmp_path / "rows.csv", tmp_path / "latest.csv"
+    place.write_text("before")
+    link.symlink_to(place.name)
+    assert run("--output", str(link)).exit_code == 0
+    assert (link.is_symlink(), place.read_text()) == (True, run("--format", "csv").stdout)
+
+
+def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
+    """So does a device: only files are replaced."""
+    pipe = tmp_path / "rows.csv"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor() as pool:
+        reading = pool.submit(pipe.read_text)
+        assert run("--output", str(pipe)).exit_code == 0
+    assert (reading.result(), pipe.is_fifo()) == (run("--format", "csv").stdout, True)
 
 
 REFUSED: dict[str, tuple[list[str], int, str]] = {

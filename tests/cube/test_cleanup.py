@@ -18,7 +18,13 @@ import kubothek as kb
 from kubothek.codec.header import decode_header, encode_header
 from kubothek.codec.keys import header_key, header_keys
 from kubothek.cube.cleanup import list_traces
-from kubothek.errors import CorruptDatasetError, CubeNotFoundError, InvalidInputError, StoreError
+from kubothek.errors import (
+    CorruptDatasetError,
+    CubeNotFoundError,
+    DatasetNotFoundError,
+    InvalidInputError,
+    StoreError,
+)
 from kubothek.store.interface import Store
 from kubothek.store.open import open_store
 from kubothek.testing.stores import Call, CountingStore, Fault, FaultyStore
@@ -156,6 +162,25 @@ def test_withdrawn_datasets() -> None:
     assert any(key.startswith("c++f.") for key in keys(store))
     kb.cleanup_cube("c", store, older_than=NOW)
     assert (keys(store), answer(store)) == (before, rows)
+
+
+def test_withdrawn_datasets_cannot_be_opened() -> None:
+    """A dataset whose creation was taken back is not there, also for those who ask for it alone."""
+    store = build(new_store())
+    withdraw(store)
+    for call in (
+        kb.open_dataset,
+        lambda u, s: kb.build_dataset_indices(u, s, "v_f"),
+        kb.hash_dataset,
+    ):
+        with pytest.raises(DatasetNotFoundError) as caught:
+            call("c++f", store)
+        assert "c++f" not in caught.value.similar
+
+
+def test_no_object_is_older_than_time() -> None:
+    """An age before the first of all days is an age."""
+    assert kb.cleanup_cube("c", littered(), older_than=timedelta.max) == []
 
 
 def test_withdrawn_and_created_meanwhile() -> None:

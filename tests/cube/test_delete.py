@@ -70,6 +70,20 @@ def test_nothing_is_left(cube: Any, tmp_path: Path) -> None:
         kb.delete_cube(cube, store)
 
 
+def test_a_cube_whose_name_goes_on_with_the_separator() -> None:
+    """Of cubes ``c`` and ``c+``, of which all keys begin alike, each can be found, cleaned up and deleted alone."""
+    store = built(built(), "c+")
+    kb.update_cube(SEED, "c+", store)
+    others = keys(store, "c+++")
+    kb.cleanup_cube("c", store, older_than=timedelta(0))
+    assert kb.discover_cube("c", store)[0] == CUBE
+    kb.delete_cube("c", store)
+    assert keys(store) == others
+    with pytest.raises(CubeNotFoundError, match="c\\+"):
+        kb.discover_cube("c", store)
+    assert kb.discover_cube("c+", store)[0] == CUBE.copy(uuid_prefix="c+")
+
+
 def test_chosen_datasets() -> None:
     """Of a cube some datasets go, and queries answer without them."""
     store = built()

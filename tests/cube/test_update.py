@@ -16,6 +16,7 @@ import kubothek as kb
 from kubothek import C
 from kubothek.cube.members import find_members
 from kubothek.errors import (
+    CommitConflictError,
     CommitStateUnknownError,
     CubeNotFoundError,
     DuplicateCellsError,
@@ -371,6 +372,23 @@ def test_a_call_is_taken_back_although_others_have_committed(call: str, other: s
         assert asked[0] == asked[1], where
     assert kb.verify_dataset(f"c++{first}", store) == []
     assert entries(store, first) == entries(alone, first)
+
+
+def test_a_call_is_taken_back_although_others_have_deleted_the_cube() -> None:
+    """What it would have to bring back is nobody's any more, so that the call just fails."""
+    store = raced()
+    racing = FaultyStore(store, swapping("e", lambda: kb.delete_cube("c", store)))
+    with pytest.raises(CommitConflictError, match="deleted meanwhile"):
+        kb.remove_partitions(RACED, racing, "p == 0")
+
+
+def test_datasets_that_only_others_can_name() -> None:
+    """Partitions are removed from a dataset too whose name the functions for cubes would not give."""
+    store = raced()
+    kb.copy_dataset("c++e", store, to_uuid="c++a++b")
+    kb.delete_cube("c", store, datasets="e")
+    (label,) = kb.remove_partitions("c", store, "p == 0")["a++b"].partitions
+    assert label.startswith("p=1/")
 
 
 def entries(store: Store, dataset_id: str) -> dict[str, Any]:

@@ -182,8 +182,12 @@ UNFIT_EXTENSIONS: dict[str, tuple[dict[str, Any], dict[str, Any], type[Exception
         {"f": ENRICHMENT}, {"bucket_by": "v3", "num_buckets": 2}, InvalidInputError, "bucket_by"
     ),
     "metadata of another dataset": ({"f": ENRICHMENT}, {"metadata": {"g": {}}}, InvalidInputError, "g"),
+    "a layout of no dataset": (
+        {"f": ENRICHMENT}, {"partition_on": {"f": "p", 5: "p"}}, InvalidInputError, "maps dataset ids"
+    ),
     "a layout of another dataset": ({"f": ENRICHMENT}, {"partition_on": {"g": []}}, InvalidInputError, "g"),
     "a name that is not allowed": ({"f++f": ENRICHMENT}, {}, InvalidInputError, "f"),
+    "a name of another cube's": ({"+f": ENRICHMENT}, {}, InvalidInputError, "begin with"),
     "nothing": ({}, {}, InvalidInputError, "no data"),
     "a cell twice": ({"f": pa.concat_tables([ENRICHMENT, ENRICHMENT])}, {}, DuplicateCellsError, "same cell"),
     "a cell twice where the files lack the dimension": (
@@ -223,6 +227,24 @@ def test_unfit_append(name: str) -> None:
     with pytest.raises(error, match=told):
         kb.append_to_cube(data, CUBE, store)
     assert keys(store) == before
+
+
+@pytest.mark.parametrize("cube", [None, 5, ["c"]], ids=repr)
+def test_what_is_no_cube(cube: Any) -> None:
+    """Whatever is neither a specification nor a name is refused as such."""
+    for call in (kb.build_cube, kb.extend_cube, kb.append_to_cube, kb.update_cube):
+        with pytest.raises(InvalidInputError, match="by a Cube or by its name"):
+            call({"seed": SEED}, cube, new_store())
+
+
+def test_without_its_seed_nothing_is_a_cube() -> None:
+    """Nothing is added to enrichments whose seed is gone or was never committed, nor to a cube that is not there."""
+    store = built(e=E)
+    kb.delete_cube(CUBE, store, datasets="seed")
+    calls = ((kb.append_to_cube, CUBE), (kb.update_cube, CUBE), (kb.append_to_cube, "c"), (kb.append_to_cube, "d"))
+    for call, cube in calls:
+        with pytest.raises(CubeNotFoundError):
+            call({"e": E}, cube, store)
 
 
 def test_a_cube_is_built_once() -> None:

@@ -24,6 +24,7 @@ from kubothek.errors import (
     AmbiguousDeleteScopeError,
     CommitConflictError,
     CommitStateUnknownError,
+    CorruptDatasetError,
     DatasetNotFoundError,
     InvalidInputError,
     StoreError,
@@ -372,6 +373,18 @@ def test_deleted_meanwhile() -> None:
     shared = Meanwhile(store, lambda: store.delete([base.key]))
     with pytest.raises(CommitConflictError, match="deleted meanwhile"):
         commit(shared, "d", change(stage(store, 2, [1]), create=True), base, FAST)
+
+
+def test_deleted_while_its_index_is_read() -> None:
+    """A dataset that others delete before its index was merged is deleted, not damaged; else it is damaged."""
+    store = new_store()
+    base = create(store, stage(store, 1, [1]))
+    store.delete([base.header.indices["i1"]])
+    with pytest.raises(CorruptDatasetError, match="does not exist"):
+        commit(store, "d", change(stage(store, 2, [1])), base, FAST)
+    store.delete([base.key])
+    with pytest.raises(CommitConflictError, match="deleted meanwhile"):
+        commit(store, "d", change(stage(store, 2, [1])), base, FAST)
 
 
 @pytest.mark.parametrize("fault", [Fault.LOSE_ANSWER, Fault.FAIL, Fault.REPEAT, Fault.LATE], ids=lambda f: f.name)

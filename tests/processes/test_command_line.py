@@ -6,7 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 from tests.cli.stored import put_dataset
+
+from kubothek import Cube, build_cube
 
 START = "from kubothek.cli import main; main(prog_name='kubothek')"
 
@@ -28,3 +31,13 @@ def test_a_closed_pipe_ends_quietly(tmp_path: Path) -> None:
         assert process.stdout.readline() == " rows    size  partition\n"
         process.stdout.close()
         assert process.stderr.read() == ""
+
+
+def test_a_full_disk_ends_with_a_message(tmp_path: Path) -> None:
+    """Facts, and rows in pieces, that cannot be written are no traceback."""
+    build_cube(pa.table({"x": [1], "p": [1]}), Cube("c", "x", "p"), str(tmp_path))
+    for words in (["info", "--json"], ["query", "--format", "csv"]):
+        command = [sys.executable, "-c", START, "--store", str(tmp_path), "c", *words]
+        with Path("/dev/full").open("wb") as full:
+            ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        assert (ended.returncode, "No space left" in ended.stderr, "Traceback" in ended.stderr) == (1, True, False)

@@ -2,16 +2,21 @@
 
 A group knows the names of its commands and one line of help for each. The module of a command is imported when the
 command is used, because the library, Rich and whatever a command needs besides take longer than most answers. What
-the library refuses ends as its message on standard error and exit code 1; usage errors end with 2; Ctrl-C ends without
-a word and with 130, as the shell expects of an interrupted program.
+the library refuses, or the system (as with a full disk), ends as its message on standard error and exit code 1; usage
+errors end with 2; Ctrl-C ends without a word and with 130, as the shell expects of an interrupted program.
 """
 
 from __future__ import annotations
 
 import difflib
+import errno
 import importlib
+import os
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any
 
 import click
@@ -88,16 +93,31 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         try:
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            finally:
+                if sys.stdout is not None:
+                    sys.stdout.flush()  # what cannot be written shows here, and not when Python ends
         except KubothekError as error:
             raise _Refused(str(error)) from error
         except KeyboardInterrupt as interrupt:
             click.echo(err=True)  # the prompt of the shell begins a line of its own
             raise click.exceptions.Exit(_INTERRUPTED) from interrupt
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # who reads has had enough; click ends quietly
+                raise
+            _discard_output()
+            raise _Refused(str(error)) from error
+
+
+def _discard_output() -> None:
+    """Let what is still buffered go nowhere; Python would try to write it once more when it ends."""
+    with suppress(OSError), Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 class _Refused(click.ClickException):
-    """An error of the library, on its way to the terminal."""
+    """An error of the library or the system, on its way to the terminal."""
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the message; only the word before it is red."""

@@ -8,7 +8,7 @@ from click.shell_completion import CompletionItem
 from kubothek.cli.invocation import Color, Invocation
 from kubothek.codec.keys import HEADER_SUFFIXES
 from kubothek.errors import KubothekError
-from kubothek.model.cube import SEPARATOR
+from kubothek.model.cube import split_uuid
 
 
 def complete_dataset(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -18,8 +18,8 @@ def complete_dataset(ctx: click.Context, _: click.Parameter, incomplete: str) ->
 
 def find_cubes(ctx: click.Context, start: str) -> list[str]:
     """Return the cubes of the store whose names begin so; none where the store cannot be listed."""
-    split = (name.partition(SEPARATOR) for name in _find_datasets(ctx, start))
-    return sorted({cube for cube, separator, _ in split if separator and cube.startswith(start)})
+    split = map(split_uuid, _find_datasets(ctx, start))
+    return sorted({one[0] for one in split if one is not None and one[0].startswith(start)})
 
 
 def _find_datasets(ctx: click.Context, start: str) -> set[str]:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kubothek.cube.check_cells import check_cells
 from kubothek.cube.cleanup import list_traces
-from kubothek.cube.members import cube_not_found, describe_member, is_withdrawn, list_members, pin_each
+from kubothek.cube.members import cube_not_found, describe_member, list_members, pin_each
 from kubothek.dataset.commit import WORLD
 from kubothek.dataset.snapshot import Snapshot
 from kubothek.dataset.staging.arguments import check_flag
@@ -76,7 +76,7 @@ def check_cube(cube: Cube | str, store: StoreLike, *, files: bool = True) -> lis
     check_flag(files, "files")
     prefix, opened = cube_prefix(cube), open_store(store)
     pinned = pin_each(prefix, list_members(prefix, opened), opened)
-    snapshots = {name: one for name, one in pinned.items() if isinstance(one, Snapshot) and not is_withdrawn(one)}
+    snapshots = {name: one for name, one in pinned.items() if isinstance(one, Snapshot) and not one.header.is_withdrawn}
     broken = {name: one for name, one in pinned.items() if isinstance(one, CorruptDatasetError)}
     if not snapshots and not broken:
         raise cube_not_found(prefix, opened)

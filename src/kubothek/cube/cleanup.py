@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 
-from kubothek.codec.keys import is_uuid, private_root
-from kubothek.cube.members import cube_not_found
+from kubothek.codec.keys import private_root
+from kubothek.cube.members import cube_not_found, is_member
 from kubothek.dataset.commit import WORLD
 from kubothek.dataset.staging.arguments import check_flag
 from kubothek.dataset.upkeep.garbage import (
@@ -112,7 +112,7 @@ def list_traces(uuid_prefix: str, store: Store) -> tuple[str, ...]:
     root = private_root(start).removesuffix("/")
     private = [folder.removeprefix(root.removesuffix(start)) for folder in store.list_level(root)[1]]
     names = {name.removesuffix("/") for name in (*folders, *private)} | {info.key.partition(".")[0] for info in beside}
-    return tuple(sorted(name for name in names if is_uuid(name) and name != start))
+    return tuple(sorted(name for name in names if is_member(name, uuid_prefix)))
 
 
 def _unreadable(uuid_prefix: str, errors: Iterable[CorruptDatasetError]) -> CorruptDatasetError:

@@ -15,7 +15,7 @@ from kubothek.dataset.commit import Commit, make_commit
 from kubothek.dataset.snapshot import Snapshot
 from kubothek.dataset.staging.discard import discard
 from kubothek.errors import CommitStateUnknownError, KubothekError
-from kubothek.model.cube import Cube
+from kubothek.model.cube import SEPARATOR, Cube
 from kubothek.model.staged import ChangeSet
 from kubothek.store.interface import Store
 
@@ -40,7 +40,7 @@ def commit_in_order(commits: Sequence[CubeCommit], cube: Cube, store: Store) -> 
     made: list[Commit] = []
     try:
         for one in commits:
-            done = make_commit(store, cube.dataset_uuid(one.dataset_id), one.change, one.base)
+            done = make_commit(store, cube.uuid_prefix + SEPARATOR + one.dataset_id, one.change, one.base)
             made.append(done)  # an error must leave behind what was made before it
     except CommitStateUnknownError:
         raise

@@ -11,7 +11,7 @@ import uuid as uuids
 from collections.abc import Iterable, Mapping, Sequence
 
 from kubothek.cube.commit import CubeCommit, take_back_all
-from kubothek.cube.members import cube_not_found, describe_member, is_withdrawn, list_members, pin_each
+from kubothek.cube.members import cube_not_found, describe_member, list_members, pin_each
 from kubothek.dataset.commit import Commit, make_commit
 from kubothek.dataset.dataset import Dataset
 from kubothek.dataset.snapshot import Snapshot
@@ -116,7 +116,9 @@ def copy_cube(
 def _pin_sources(request: CopyRequest, store: Store) -> dict[str, _Pinned]:
     """Pin all datasets of the cube, as far as they can be read, but for withdrawn ones."""
     pinned = pin_each(request.uuid_prefix, list_members(request.uuid_prefix, store), store)
-    known = {one: found for one, found in pinned.items() if not (isinstance(found, Snapshot) and is_withdrawn(found))}
+    known = {
+        one: found for one, found in pinned.items() if not (isinstance(found, Snapshot) and found.header.is_withdrawn)
+    }
     if not known:
         raise cube_not_found(request.uuid_prefix, store)
     return known
@@ -146,7 +148,9 @@ def _raise_all(errors: Sequence[CorruptDatasetError]) -> None:
 
 def _describe_target(there: Mapping[str, _Pinned], target: Store, *, is_source: bool) -> CopyTarget:
     """Return what planning needs to know of the target; withdrawn datasets count as absent."""
-    readable = {one: found for one, found in there.items() if isinstance(found, Snapshot) and not is_withdrawn(found)}
+    readable = {
+        one: found for one, found in there.items() if isinstance(found, Snapshot) and not found.header.is_withdrawn
+    }
     unreadable = {one for one, found in there.items() if isinstance(found, CorruptDatasetError)}
     members = tuple(describe_member(one, snapshot) for one, snapshot in readable.items())
     begun = {one for call in find_incomplete(members) if call.operation == _OPERATION for one in call.done}

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from kubothek.codec.keys import is_deletion_key, private_root
-from kubothek.cube.members import cube_not_found, list_members
+from kubothek.cube.members import cube_not_found, is_member, list_members
 from kubothek.dataset.upkeep.delete import check_deletable, delete_contents
 from kubothek.errors import CorruptDatasetError, DatasetNotFoundError
 from kubothek.model.cube import SEPARATOR, Cube, cube_prefix
@@ -71,8 +71,8 @@ def delete_cube(cube: Cube | str, store: StoreLike, *, datasets: str | Iterable[
 def _half_deleted(prefix: str, store: Store) -> set[str]:
     """Return the ids of the datasets of which a deletion has noted what it was about to delete."""
     start = private_root(prefix + SEPARATOR).removesuffix("/")
-    keys = [info.key for info in store.list(start) if is_deletion_key(info.key)]
-    return {key.removeprefix(start).partition("/")[0] for key in keys}
+    uuids = {info.key.split("/")[1] for info in store.list(start) if is_deletion_key(info.key)}
+    return {uuid.removeprefix(prefix + SEPARATOR) for uuid in uuids if is_member(uuid, prefix)}
 
 
 def _find_seeds(prefix: str, dataset_ids: Iterable[str], store: Store) -> set[str]:

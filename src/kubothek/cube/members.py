@@ -16,8 +16,8 @@ from kubothek.codec.keys import HEADER_SUFFIXES, is_uuid
 from kubothek.codec.labels import label_prefixes
 from kubothek.dataset.dataset import Dataset
 from kubothek.dataset.snapshot import Snapshot, find_snapshot, find_snapshots
-from kubothek.errors import CorruptDatasetError, CubeNotFoundError, InvalidInputError
-from kubothek.model.cube import SEPARATOR, Cube, check_name
+from kubothek.errors import CorruptDatasetError, CubeNotFoundError
+from kubothek.model.cube import SEPARATOR, Cube, check_name, cube_prefix, split_uuid
 from kubothek.model.header import SINGLE_TABLE
 from kubothek.plan.cube.check import find_problems, problems_error
 from kubothek.plan.cube.members import Member, member_files_schema
@@ -83,9 +83,7 @@ def open_cube(cube: Cube | str, store: Store) -> OpenCube:
     InvalidInputError, SchemaError
         The datasets do not form a cube; all problems are listed.
     """
-    if not isinstance(cube, (Cube, str)):
-        raise InvalidInputError(f"A cube is given by a Cube or by its name, not by a {type(cube).__name__}.")
-    prefix = cube if isinstance(cube, str) else cube.uuid_prefix
+    prefix = cube_prefix(cube)
     snapshots = find_members(prefix, store)
     if not snapshots:
         raise cube_not_found(prefix, store)
@@ -100,7 +98,7 @@ def open_cube(cube: Cube | str, store: Store) -> OpenCube:
 def cube_not_found(uuid_prefix: str, store: Store) -> CubeNotFoundError:
     """Return the error that there is no such cube, with names that look alike."""
     keys = (info.key for info in store.list_level("")[0] if info.key.endswith(tuple(HEADER_SUFFIXES.values())))
-    known = {key.partition(SEPARATOR)[0] for key in keys if SEPARATOR in key}
+    known = {split[0] for split in map(split_uuid, keys) if split is not None}
     similar = tuple(difflib.get_close_matches(uuid_prefix, sorted(known), n=3))
     hint = f" Did you mean {' or '.join(map(repr, similar))}?" if similar else f" The store has {len(known)} cube(s)."
     return CubeNotFoundError(
@@ -113,12 +111,7 @@ def cube_not_found(uuid_prefix: str, store: Store) -> CubeNotFoundError:
 def find_members(uuid_prefix: str, store: Store) -> dict[str, Snapshot]:
     """Pin every dataset whose name says that it belongs to a cube, by id, sorted; none whose creation was withdrawn."""
     pinned = pin_members(uuid_prefix, store)
-    return {dataset_id: snapshot for dataset_id, snapshot in pinned.items() if not is_withdrawn(snapshot)}
-
-
-def is_withdrawn(snapshot: Snapshot) -> bool:
-    """Tell whether the creation of a dataset was taken back, so that it counts as absent."""
-    return snapshot.header.state is not None and snapshot.header.state.withdrawn
+    return {dataset_id: snapshot for dataset_id, snapshot in pinned.items() if not snapshot.header.is_withdrawn}
 
 
 def pin_members(uuid_prefix: str, store: Store) -> dict[str, Snapshot]:
@@ -150,9 +143,15 @@ def list_members(uuid_prefix: str, store: Store) -> tuple[str, ...]:
     """Return the ids of all datasets of a cube that have a header, sorted, whatever state they are in; one request."""
     check_name(uuid_prefix, "uuid_prefix")
     start = uuid_prefix + SEPARATOR
-    names = [info.key.removeprefix(start) for info in store.list_level(start)[0]]
-    ids = {name.removesuffix(end) for name in names for end in HEADER_SUFFIXES.values() if name.endswith(end)}
-    return tuple(sorted(dataset_id for dataset_id in ids if is_uuid(start + dataset_id)))
+    keys = [info.key for info in store.list_level(start)[0]]
+    uuids = {key.removesuffix(end) for key in keys for end in HEADER_SUFFIXES.values() if key.endswith(end)}
+    return tuple(sorted(uuid.removeprefix(start) for uuid in uuids if is_member(uuid, uuid_prefix)))
+
+
+def is_member(uuid: str, uuid_prefix: str) -> bool:
+    """Tell whether the name of a dataset makes it one of this cube, not of one whose name goes on with ``+``."""
+    split = split_uuid(uuid)
+    return split is not None and split[0] == uuid_prefix and is_uuid(uuid)
 
 
 def as_member(dataset_id: str, snapshot: Snapshot) -> Member:

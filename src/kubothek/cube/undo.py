@@ -97,14 +97,15 @@ def _missing(keys: pa.Array, now: Snapshot) -> pa.Array:
 def _reverse(made: Commit, change: ChangeSet) -> None:
     """Undo what a commit did to a dataset to which others have committed since."""
     before, after = made.before, made.after
-    replaced = before is not None and not (before.header.state is not None and before.header.state.withdrawn)
-    if change.restore is not None or (change.overwrite and replaced):
-        raise _stuck(change, after, "others have committed to what it put there, or files of what was there are gone")
-    back = _removed(before, change, after) if before is not None and change.delete_scope else ()
+    replaced = before is not None and not before.header.is_withdrawn
     for attempt in range(_TRIES):
         now = find_snapshot(after.uuid, after.store)
         if now is None or _made_anew(after, now):
             return
+        if change.restore is not None or (change.overwrite and replaced):
+            why = "others have committed to what it put there, or files of what was there are gone"
+            raise _stuck(change, after, why)
+        back = _removed(before, change, after) if before is not None and change.delete_scope else ()
         try:
             commit(after.store, after.uuid, _reversal(made, change, now, back), now)
         except CommitConflictError:

@@ -19,15 +19,15 @@ from kubothek.codec.labels import write_prefix
 from kubothek.codec.partition_values import partition_values
 from kubothek.cube.commit import CubeCommit, commit_in_order
 from kubothek.cube.incoming import DatasetRows, parse_cube_data, parse_cube_metadata
-from kubothek.cube.members import as_member, is_withdrawn, pin_members
+from kubothek.cube.members import as_member, cube_not_found, pin_members
 from kubothek.dataset.dataset import Dataset
 from kubothek.dataset.snapshot import Snapshot
 from kubothek.dataset.staging.discard import discard_on_error
 from kubothek.dataset.staging.incoming import Rows, as_tables
 from kubothek.dataset.staging.stage import Staged, Staging, Written, incarnation, stage_rows
-from kubothek.errors import CubeNotFoundError, InvalidInputError
+from kubothek.errors import InvalidInputError
 from kubothek.model.condition import Condition
-from kubothek.model.cube import Cube
+from kubothek.model.cube import Cube, cube_prefix
 from kubothek.model.header import SINGLE_TABLE, CubeCall
 from kubothek.model.staged import ChangeSet, StagedPartition
 from kubothek.plan.cube.check import problems_error
@@ -97,8 +97,8 @@ def write_cube(data: Any, cube: Cube | str, store: Store, request: Request) -> d
     request
         Everything else.
     """
-    pinned = pin_members(cube if isinstance(cube, str) else cube.uuid_prefix, store)
-    members = [as_member(name, snapshot) for name, snapshot in pinned.items() if not is_withdrawn(snapshot)]
+    pinned = pin_members(cube_prefix(cube), store)
+    members = [as_member(name, snapshot) for name, snapshot in pinned.items() if not snapshot.header.is_withdrawn]
     spec = _specification(cube, members, store, request.mode)
     removed = None if request.remove is None else removal_condition(request.remove, spec)
     given = parse_cube_data(data, spec)
@@ -122,7 +122,7 @@ def _specification(cube: Cube | str, members: Sequence[Member], store: Store, mo
     if mode == "build":
         raise InvalidInputError("A cube is built from a Cube, which says what its dimensions and partitions are.")
     if not members:
-        raise CubeNotFoundError(f"There is no cube {cube!r} in {store.url}.")
+        raise cube_not_found(cube, store)
     return cube_from_metadata(cube, members)
 
 

@@ -25,6 +25,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -50,7 +51,9 @@ from kubothek.model.header import Header
 from kubothek.model.staged import ChangeSet
 from kubothek.plan.apply import CREATION_TIME, NO_LABELS, RECENT_COMMITS, Candidate, apply_change
 from kubothek.plan.conflicts import find_conflict
-from kubothek.store.interface import Blob, LostRace, Store, Swapped
+from kubothek.store.interface import LostRace, Store, Swapped
+
+T = TypeVar("T")
 
 _ATTEMPTS = 500
 _DOUBTFUL_TRIES = 5
@@ -143,9 +146,10 @@ def make_commit(
             candidate = _decide(uuid, change, base, current, incarnation, surroundings)
             written: list[str] = []
             try:
-                header = _prepare(store, candidate, surroundings, written)
+                ready = _prepare(store, candidate, surroundings, written, current)
                 stale = _first_schemas(store, candidate) if current is None else candidate.changed_tables
-                outcome = _swap(store, header, candidate, change, current, surroundings)
+                ours = (candidate, change, current, surroundings)
+                outcome = ready if isinstance(ready, _Lost) else _swap(store, ready, *ours)
             except CommitStateUnknownError:
                 raise
             except KubothekError:
@@ -207,12 +211,20 @@ def _decide(
         ) from error
 
 
-def _prepare(store: Store, candidate: Candidate, surroundings: Surroundings, written: list[str]) -> Header:
+def _prepare(
+    store: Store, candidate: Candidate, surroundings: Surroundings, written: list[str], current: Snapshot | None
+) -> Header | _Lost:
     """Write the new index files and return the header that refers to them."""
     header = candidate.header
     if not candidate.merges:
         return header
-    new = write_indices(store, header.uuid, candidate.merges, surroundings.clock(), written)
+    try:
+        new = write_indices(store, header.uuid, candidate.merges, surroundings.clock(), written)
+    except CorruptDatasetError:  # of a base that others have replaced or deleted meanwhile, the files may be gone
+        now = find_snapshot(header.uuid, store)
+        if _etag(now) == _etag(current):
+            raise
+        return _Lost(now)
     keys = {**header.indices, **new}
     return replace(header, indices={column: keys[column] for column in candidate.indices})
 
@@ -304,28 +316,18 @@ def _created(ours: Snapshot, change: ChangeSet, surroundings: Surroundings) -> _
     if ours.header.format == "msgpack":
         return _Committed(ours)  # it has looked
     store, other = ours.store, header_keys(ours.uuid)[1]
+    why = f"whether {other!r} is in its way cannot be read"
     try:
         for attempt in range(_DOUBTFUL_TRIES):
-            if _look(other, ours, change, surroundings) is None:
+            if _patiently(lambda: store.get_many([other])[0], ours.uuid, change, surroundings, why) is None:
                 return _Committed(ours)
             surroundings.pause(_FIRST_PAUSE * 2**attempt)
         if _etag(find_snapshot(ours.uuid, store)) == ours.etag:  # nobody has built on it
             store.delete([ours.key])
             return _Lost(find_snapshot(ours.uuid, store))
     except (StoreError, CorruptDatasetError) as error:
-        raise _unknown(ours.uuid, change, f"whether {other!r} is in its way cannot be read") from error
+        raise _unknown(ours.uuid, change, why) from error
     raise _unknown(ours.uuid, change, f"{other!r}, which another writer created at the same time, is in its way")
-
-
-def _look(key: str, ours: Snapshot, change: ChangeSet, surroundings: Surroundings) -> Blob | None:
-    """Read an object after the swap; one request that fails does not make the outcome unknown."""
-    for attempt in range(_DOUBTFUL_TRIES):
-        try:
-            return ours.store.get_many([key])[0]
-        except StoreError as error:
-            last = error
-            surroundings.pause(_FIRST_PAUSE * 2**attempt)
-    raise _unknown(ours.uuid, change, f"whether {key!r} is in its way cannot be read") from last
 
 
 def _etag(snapshot: Snapshot | None) -> str | None:
@@ -334,13 +336,18 @@ def _etag(snapshot: Snapshot | None) -> str | None:
 
 def _read_back(uuid: str, store: Store, change: ChangeSet, surroundings: Surroundings) -> Snapshot | None:
     """Pin what is there now; other software does not always write atomically, so a torn header gets another look."""
+    return _patiently(lambda: find_snapshot(uuid, store), uuid, change, surroundings, "the header cannot be read now")
+
+
+def _patiently(look: Callable[[], T], uuid: str, change: ChangeSet, surroundings: Surroundings, else_: str) -> T:
+    """Look at the store after the swap; one request that fails does not make the outcome unknown."""
     for attempt in range(_DOUBTFUL_TRIES):
         try:
-            return find_snapshot(uuid, store)
+            return look()
         except (StoreError, CorruptDatasetError) as error:
             last = error
             surroundings.pause(_FIRST_PAUSE * 2**attempt)
-    raise _unknown(uuid, change, "the header cannot be read now") from last
+    raise _unknown(uuid, change, else_) from last
 
 
 def _contains(found: Snapshot, change: ChangeSet, current: Snapshot | None) -> bool:

@@ -132,7 +132,7 @@ def load_snapshot(uuid: str, store: Store) -> Snapshot:
     Raises
     ------
     DatasetNotFoundError
-        There is no such dataset; ``similar`` lists names that look alike.
+        There is no such dataset, or its creation was taken back; ``similar`` lists names that look alike.
     CorruptDatasetError
         Its header or schema cannot be understood.
     """
@@ -149,7 +149,7 @@ def load_snapshots(uuids: Iterable[str], store: Store) -> list[Snapshot]:
     uuids = tuple(uuids)
     found = find_snapshots(uuids, store)
     for uuid, snapshot in zip(uuids, found, strict=True):
-        if snapshot is None:
+        if snapshot is None or snapshot.header.is_withdrawn:
             raise not_found(uuid, store)
     return [snapshot for snapshot in found if snapshot is not None]
 
@@ -162,7 +162,7 @@ def not_found(uuid: str, store: Store) -> DatasetNotFoundError:
         for suffix in HEADER_SUFFIXES.values()
         if info.key.endswith(suffix)
     }
-    similar = tuple(difflib.get_close_matches(uuid, sorted(known), n=3))
+    similar = tuple(difflib.get_close_matches(uuid, sorted(known - {uuid}), n=3))
     hint = (
         f" Did you mean {' or '.join(map(repr, similar))}?" if similar else f" The store has {len(known)} dataset(s)."
     )

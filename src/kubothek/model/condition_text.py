@@ -177,7 +177,8 @@ class _Parser:
     def _operator(self) -> Operator:
         sign = self._peek()
         if sign not in _FLIPPED:
-            self._refuse("an operator (==, !=, <, <=, >, >=, in, is) was expected here; odd names go in `backticks`")
+            signs = "==, !=, <, <=, >, >=, in, is, between"
+            self._refuse(f"an operator ({signs}) was expected here; odd names go in `backticks`")
         self.next += 1
         return cast(Operator, sign)
 

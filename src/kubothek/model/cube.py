@@ -12,6 +12,7 @@ from kubothek.model.names import column_names
 
 SEPARATOR = "++"
 _NAME = re.compile(r"[a-zA-Z0-9+\-_]+\Z")
+_UUID = re.compile(r"(.+?)\+\+([^+].*)\Z")
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -71,8 +72,8 @@ class Cube:
         object.__setattr__(self, "seed_dataset", seed_dataset)
         for attribute, names in given.items():
             object.__setattr__(self, attribute, column_names(names, attribute))
-        for attribute in ("uuid_prefix", "seed_dataset"):
-            check_name(getattr(self, attribute), attribute)
+        check_name(self.uuid_prefix, "uuid_prefix")
+        check_dataset_id(self.seed_dataset, "seed_dataset")
         for attribute in ("dimension_columns", "partition_columns"):
             if not getattr(self, attribute):
                 raise InvalidInputError(f"{attribute} of cube {self.uuid_prefix!r} must not be empty.")
@@ -94,7 +95,7 @@ class Cube:
 
     def dataset_uuid(self, dataset_id: str) -> str:
         """Return the uuid under which a dataset of the cube is stored."""
-        check_name(dataset_id, "dataset id")
+        check_dataset_id(dataset_id, "dataset id")
         return f"{self.uuid_prefix}{SEPARATOR}{dataset_id}"
 
     def copy(self, **changes: Any) -> Cube:
@@ -119,9 +120,31 @@ def cube_prefix(cube: Cube | str) -> str:
 
 
 def check_name(name: Any, what: str) -> None:
-    """Raise ``InvalidInputError`` unless ``name`` can be a cube's prefix or a dataset's id."""
+    """Raise ``InvalidInputError`` unless ``name`` can be a cube's prefix; ids of datasets are like it."""
     if not isinstance(name, str) or not _NAME.match(name) or SEPARATOR in name:
         raise InvalidInputError(
             f"{what} {name!r} is not allowed: use letters, digits, '+', '-' and '_', and not {SEPARATOR!r}, "
             f"which separates the cube's name from the dataset's."
         )
+
+
+def check_dataset_id(name: Any, what: str) -> None:
+    """Raise ``InvalidInputError`` unless ``name`` can be the id of a cube's dataset."""
+    check_name(name, what)
+    if name.startswith("+"):
+        raise InvalidInputError(
+            f"{what} {name!r} is not allowed: it must not begin with '+', or the dataset would seem to belong to "
+            "another cube, whose name ends with '+'."
+        )
+
+
+def split_uuid(uuid: str) -> tuple[str, str] | None:
+    """Return the cube to which a dataset belongs by its name, and its id there; ``None`` where it is of no cube.
+
+    Examples
+    --------
+    >>> split_uuid("flights++seed"), split_uuid("c+++seed"), split_uuid("weather")
+    (('flights', 'seed'), ('c+', 'seed'), None)
+    """
+    found = _UUID.match(uuid)
+    return None if found is None else (found[1], found[2])

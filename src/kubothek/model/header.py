@@ -90,6 +90,11 @@ class Header:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def is_withdrawn(self) -> bool:
+        """Whether the creation of the dataset was taken back, so that it counts as absent."""
+        return self.state is not None and self.state.withdrawn
+
+    @property
     def tables(self) -> tuple[str, ...]:
         """Names of the tables, as the listed partitions tell."""
         if self.partitions is None:

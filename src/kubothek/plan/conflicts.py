@@ -88,7 +88,7 @@ def _replaced(change: ChangeSet, old: Header, new: Header) -> Iterator[str]:
         yield "the dataset was overwritten, or deleted and created again, meanwhile."
     if change.restore is not None:
         yield "the versions committed meanwhile would be undone too."
-    if new.state is not None and new.state.withdrawn and not (old.state is not None and old.state.withdrawn):
+    if new.is_withdrawn and not old.is_withdrawn:
         yield "the creation of the dataset was taken back meanwhile."
 
 

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 
 from kubothek.model.condition import all_of
 from kubothek.model.read_plan import PARTITION_PREFIX, ReadPlan
-from kubothek.plan.cube.query import CubePlan, DatasetFacts
+from kubothek.plan.cube.query import CubePlan, DatasetFacts, known_sum
 from kubothek.plan.cube.resolve import ResolvedQuery
 from kubothek.plan.explanation import Explanation, SourceExplanation
 from kubothek.plan.keys import row_ids
@@ -45,8 +45,8 @@ def explain_scan(question: ScanQuestion, scan: ScanPlan, expected: Expected | No
         total=files.num_rows + sum(dropped.values()),
         files=files.num_rows,
         reads=files.num_rows,
-        bytes=_sum(files, "bytes"),
-        rows=_sum(files, "rows"),
+        bytes=known_sum(files["bytes"]),
+        rows=known_sum(files["rows"]),
         dropped=dropped,
         columns=tuple(source.record.names),
         condition=question.condition,
@@ -120,8 +120,3 @@ def _largest_unit(plan: ReadPlan) -> int | None:
     if any(files.column("bytes").null_count for files in plan.files):
         return None
     return int(unit_bytes(plan).max(initial=0))
-
-
-def _sum(files: pa.Table, column: str) -> int | None:
-    values = files.column(column)
-    return None if values.null_count else int(pc.sum(values).as_py() or 0)

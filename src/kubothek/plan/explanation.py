@@ -7,7 +7,7 @@ An explanation can be counted and compared; :mod:`kubothek.plan.explain` makes i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from kubothek.model.condition import EVERYTHING, Condition
@@ -119,7 +119,7 @@ class Explanation:
     largest_unit: int | None = None
     tasks: int | None = None
     cores: int | None = None
-    measured: MeasuredRead | None = field(default=None)
+    measured: MeasuredRead | None = None
 
     @property
     def files(self) -> int:

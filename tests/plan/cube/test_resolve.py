@@ -132,7 +132,7 @@ REFUSED = {
     "unknown column": ({"columns": ["v1", "nope"]}, UnknownColumnError, "none of the datasets queried has: nope"),
     "unknown dimension": ({"dimension_columns": ["x", "v1"]}, UnknownColumnError, "dimension_columns names v1"),
     "unknown group": ({"partition_by": "nope"}, UnknownColumnError, "partition_by names columns that none"),
-    "unknown dataset": ({"datasets": ["seed", "nope"]}, InvalidInputError, "has no dataset nope"),
+    "unknown dataset": ({"datasets": ["seed", "nope"]}, InvalidInputError, "has no dataset 'nope'"),
     "unknown condition": ({"where": C("nope") == 1}, UnknownColumnError, "nope"),
     "column of an unselected dataset": ({"where": C("v2") == 1, "datasets": "seed"}, UnknownColumnError, "v2"),
     "wrong type": ({"where": C("v1") == "a"}, PredicateTypeError, "v1"),

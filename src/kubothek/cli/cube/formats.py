@@ -96,20 +96,34 @@ def format_of(path: str) -> str:
 def new_file(path: str) -> Iterator[IO[bytes]]:
     """Write a file that takes its place when it is complete, and none if writing it fails.
 
+    A link stays one: the file that it names is replaced. What is no file, such as a pipe or a device, is written to.
+
     Raises
     ------
     click.ClickException
         The file cannot be written.
     """
-    place, partial = Path(path), Path(f"{path}.partial")
+    place = Path(path)
     try:
-        with partial.open("wb") as file:
+        if place.exists() and not place.is_file():
+            with place.open("wb") as file:
+                yield file
+            return
+        with _complete(place.resolve()) as file:
             yield file
-        partial.replace(place)
     except KubothekError:  # of the store that is read, and perhaps an OSError too
         raise
     except OSError as error:
         raise click.ClickException(f"Cannot write {path!r}: {error.strerror or error}.") from error
+
+
+@contextmanager
+def _complete(place: Path) -> Iterator[IO[bytes]]:
+    partial = Path(f"{place}.partial")
+    try:
+        with partial.open("wb") as file:
+            yield file
+        partial.replace(place)
     finally:
         partial.unlink(missing_ok=True)
 

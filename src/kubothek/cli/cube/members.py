@@ -10,7 +10,7 @@ from kubothek.cli.dataset.facts import size_facts, size_text
 from kubothek.cli.globs import describe_idle, globs_option, match_names, merge
 from kubothek.cli.layout import print_listing
 from kubothek.cli.render import cell_text
-from kubothek.cube.members import cube_not_found, is_withdrawn, list_members
+from kubothek.cube.members import cube_not_found, list_members
 from kubothek.dataset.snapshot import Snapshot, find_snapshot
 from kubothek.engine.local import map_in_threads
 from kubothek.errors import CorruptDatasetError, InvalidInputError
@@ -134,4 +134,4 @@ def _pin_one(uuid: str, store: Store) -> tuple[Snapshot | None, ...]:
         found = find_snapshot(uuid, store)
     except CorruptDatasetError:  # `check` says more
         return (None,)
-    return () if found is None or is_withdrawn(found) else (found,)
+    return () if found is None or found.header.is_withdrawn else (found,)

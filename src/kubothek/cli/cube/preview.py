@@ -28,6 +28,9 @@ from kubothek.model.literal import literal_text
 
 _PIPED_ROWS = 1000
 _FEWEST_ROWS = 10
+_MOST_ROWS = 10_000
+"""Rows of the longest table: who reads more of them is a program, and aligning them takes longer than reading them."""
+
 _AROUND = 6
 """Lines of a terminal that the table does not get: its head, the summary, the prompt."""
 
@@ -49,9 +52,9 @@ def show_rows(console: Console, query: Query, tables: Iterable[pa.Table], limit:
         What was asked, and its rows in pieces; all pieces are taken, to count the rows. Columns that say which cell a
         row is come before the others.
     limit
-        Rows that ``tables`` was cut to, all of which are shown; ``None`` to show as many as fit.
+        Rows that ``tables`` was cut to, of which ten thousand are shown; ``None`` to show as many as fit.
     """
-    most = limit if limit is not None else rows_that_fit(console)
+    most = min(limit, _MOST_ROWS) if limit is not None else rows_that_fit(console)
     shown, total = _head(query.schema, tables, most)
     if not total:
         console.print("no rows")
@@ -135,10 +138,10 @@ def _table(columns: Sequence[_Column]) -> Table:
 
 def _summary(shown: int, total: int, limit: int | None, columns: Sequence[_Column], kept: Sequence[_Column]) -> str:
     rows = plural(total, "row")
-    if limit is not None and total == limit:
-        rows = f"the first {rows}"
-    elif shown < total:
+    if shown < total:
         rows = f"the first {shown:,} of {rows}"
+    elif total == limit:
+        rows = f"the first {rows}" if total > 1 else "the first row"
     if len(kept) == len(columns):
         return rows
     missing = ", ".join(column.name for column in columns[len(kept) :])

@@ -104,8 +104,8 @@ def drop_indices(
     kept = [name for name in wanted if name in needed]
     if kept:
         raise InvalidInputError(
-            f"The cube needs {_indices(kept)} of {target.uuid!r}, the seed; there are others on "
-            f"{', '.join(known) or 'no column'}.",
+            f"The cube needs {_indices(kept)} of {target.uuid!r}, the seed; "
+            f"{'there are others on ' + ', '.join(known) if known else 'there are no others'}.",
             columns=tuple(kept),
         )
     if not dry_run:

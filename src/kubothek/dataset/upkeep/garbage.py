@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -103,7 +103,7 @@ def oldest_allowed(now: datetime, older_than: timedelta) -> datetime:
     """
     if not isinstance(older_than, timedelta) or older_than < timedelta(0):
         raise InvalidInputError(f"older_than must be a timedelta that is not negative, but is {older_than!r}.")
-    return now - older_than
+    return now - min(older_than, now - datetime.min.replace(tzinfo=UTC))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +141,7 @@ def find_dataset_garbage(uuid: str, store: Store, before: datetime) -> DatasetGa
     first = next(iter(headers.values()), None)
     # Both are old: nobody is just about to settle which of them stays, or to create the dataset anew.
     settled = _are_old(headers, objects, before)
-    state = None if first is None else first.state
-    withdrawn = first if settled and state is not None and state.withdrawn else None
+    withdrawn = first if settled and first is not None and first.is_withdrawn else None
     doomed = list(headers)[0 if withdrawn else 1 :] if settled else []
     live = [header for key, header in headers.items() if header is not None and key not in doomed]
     keys = find_garbage(objects, live, before).to_pylist()

@@ -1,7 +1,7 @@
 """Whether a write of a cube may start: which rules would what it brings break, together with what stays.
 
 :func:`check_cube_write` knows the schemas and the layout of the new data before anything is staged, and answers with
-every problem: which datasets a build, an extension or an append may touch, the rules for stored cubes
+every problem: which datasets a build, an extension, an append or an update may touch, the rules for stored cubes
 (:mod:`kubothek.plan.cube.check`), and what the format cannot hold.
 """
 
@@ -86,6 +86,7 @@ def _scope_problems(
             message = f"Seed dataset {cube.seed_dataset!r} cannot be written by an extension; build the cube anew."
             yield cube_problem(cube, "unwritable_dataset", cube.seed_dataset, message)
     else:
+        yield from missing_seed(cube, set(stored))
         for dataset_id in sorted(new - set(stored)):
             known = ", ".join(sorted(stored)) or "none"
             message = f"Cannot {_VERBS[mode]} {dataset_id!r}: the cube has no such dataset (it has {known})."

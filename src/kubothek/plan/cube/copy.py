@@ -7,12 +7,12 @@ cube to copy is sound does not matter, only its names do; so a broken one can be
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kubothek.errors import AlreadyExistsError, InvalidInputError, KubothekError
-from kubothek.model.cube import Cube, check_name, cube_prefix
+from kubothek.errors import AlreadyExistsError, InvalidInputError, KubothekError, combined_error
+from kubothek.model.cube import Cube, check_dataset_id, check_name, cube_prefix
 from kubothek.plan.cube.check import find_problems
 from kubothek.plan.cube.members import Member
 from kubothek.plan.cube.metadata import cube_from_metadata, is_seed
@@ -63,9 +63,10 @@ def parse_copy(cube: Cube | str, datasets: Any, new_prefix: Any, renamed: Any, *
         raise InvalidInputError(f"renamed_datasets must map ids of datasets to new ids, but is {renamed!r}.")
     prefix = uuid_prefix if new_prefix is None else new_prefix
     names = dict(renamed or {})
-    problems = [*_wrong_names([prefix], "renamed_cube_prefix"), *_wrong_names(names.values(), "new dataset id")]
+    problems = [*_wrong_names([prefix], check_name, "renamed_cube_prefix")]
+    problems += _wrong_names(names.values(), check_dataset_id, "new dataset id")
     if problems:
-        raise _together(f"Cube {uuid_prefix!r} cannot be copied", problems)
+        raise combined_error(f"Cube {uuid_prefix!r} cannot be copied", problems)
     seed = cube.seed_dataset if isinstance(cube, Cube) else None
     return CopyRequest(uuid_prefix, prefix, chosen, names, seed, overwrite)
 
@@ -109,15 +110,17 @@ def plan_cube_copy(
         copies = [replace(member, dataset_id=names[member.dataset_id]) for member in sources]
         problems += [*_headless(source_seeds, copies, target), *_misfits(request.new_prefix, copies, target)]
     if problems:
-        raise _together(f"Cube {request.uuid_prefix!r} cannot be copied to {target.place}", problems)
+        raise combined_error(
+            f"Cube {request.uuid_prefix!r} cannot be copied to {target.place}; nothing was copied", problems
+        )
     seeds = {request.seed, *source_seeds}
     return tuple((one, names[one]) for one in sorted(names, key=lambda one: (one in seeds, one)))
 
 
-def _wrong_names(names: Iterable[Any], what: str) -> Iterator[InvalidInputError]:
+def _wrong_names(names: Iterable[Any], check: Callable[[Any, str], None], what: str) -> Iterator[InvalidInputError]:
     for name in names:
         try:
-            check_name(name, what)
+            check(name, what)
         except InvalidInputError as error:
             yield error
 
@@ -221,15 +224,3 @@ def _specification(prefix: str, members: Sequence[Member]) -> Cube | None:
         return cube_from_metadata(prefix, members)
     except KubothekError:
         return None
-
-
-def _together(what: str, problems: Sequence[KubothekError]) -> KubothekError:
-    """Return the one error that reports these problems."""
-    kinds = {type(problem) for problem in problems}
-    kind = kinds.pop() if len(kinds) == 1 else InvalidInputError
-    text = str(problems[0]) if len(problems) == 1 else "\n".join(["", *(f"- {problem}" for problem in problems)])
-    details = {
-        name: tuple(dict.fromkeys(one for problem in problems for one in problem.details.get(name, ())))
-        for name in ("datasets", "columns")
-    }
-    return kind(f"{what}; nothing was copied: {text}", **details, problems=tuple(problems))

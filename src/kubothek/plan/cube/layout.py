@@ -21,6 +21,9 @@ def parse_partition_on(partition_on: Any) -> dict[str, tuple[str, ...]]:
             f"partition_on of a cube maps dataset ids to partition columns, but is {partition_on!r}; write "
             "{'weather': ['MONTH']}."
         )
+    wrong = [name for name in partition_on if not isinstance(name, str)]
+    if wrong:
+        raise InvalidInputError(f"partition_on of a cube maps dataset ids to partition columns, but has {wrong[0]!r}.")
     return {name: column_names(columns, f"partition_on[{name!r}]") for name, columns in partition_on.items()}
 
 

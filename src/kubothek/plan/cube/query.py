@@ -181,11 +181,12 @@ def _member_facts(
         dropped={**kept.dropped, **{rule: labels.take(pa.array(gone)) for rule, gone in dropped.items()}},
         files=int(used.sum()),
         reads=len(rows),
-        bytes=_sum(files.column("bytes")),
-        rows=_sum(files.column("rows")),
+        bytes=known_sum(files.column("bytes")),
+        rows=known_sum(files.column("rows")),
         overlaid=len(pc.unique(table.filter(table.column("overlay")).column("unit"))),
     )
 
 
-def _sum(numbers: pa.ChunkedArray) -> int | None:
+def known_sum(numbers: pa.ChunkedArray) -> int | None:
+    """Return the sum of numbers, ``None`` where one of them is unknown."""
     return None if numbers.null_count else pc.sum(numbers, min_count=0).as_py()

@@ -13,13 +13,14 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from kubothek.errors import InvalidInputError, UnindexedColumnError, UnknownColumnError
+from kubothek.errors import InvalidInputError, UnindexedColumnError, UnknownColumnError, combined_error
 from kubothek.model.condition import EVERYTHING, Condition
 from kubothek.model.cube import Cube
 from kubothek.model.names import column_names, name_hint
 from kubothek.model.where import parse_where
 from kubothek.plan.bind import bind
 from kubothek.plan.cube.members import Member, merge_columns
+from kubothek.plan.cube.selection import dataset_ids, select_datasets
 from kubothek.plan.cube.split import SplitCondition, split_condition
 
 Value = TypeVar("Value")
@@ -97,8 +98,10 @@ def parse_request(
     split = split_condition(bound, cube, selected)
     request = Request(cube, selected, available, kept, by, wanted, bound, split, owners)
     problems += _unprojectable(request)
+    if len(problems) == 1:
+        raise problems[0]
     if problems:
-        raise _together(cube, problems)
+        raise combined_error(f"The query of cube {cube.uuid_prefix!r} has problems", problems)
     return request
 
 
@@ -135,17 +138,11 @@ def _seed_first(cube: Cube, members: Iterable[Member]) -> tuple[Member, ...]:
 def _select(cube: Cube, members: Sequence[Member], datasets: Any) -> tuple[Member, ...]:
     """Return the datasets to look at, the seed first."""
     known = {member.dataset_id: member for member in members}
-    ids = set(known) if datasets is None else {*_names(datasets, "datasets")}
-    unknown = sorted(ids - set(known))
-    if unknown:
-        raise InvalidInputError(
-            f"Cube {cube.uuid_prefix!r} has no dataset {', '.join(unknown)}; it has {', '.join(sorted(known))}.",
-            datasets=tuple(unknown),
-        )
+    ids = select_datasets(cube.uuid_prefix, known, dataset_ids(datasets))
     if cube.seed_dataset not in ids:
         raise InvalidInputError(
             f"Seed dataset {cube.seed_dataset!r} is missing from the datasets to query "
-            f"({', '.join(sorted(ids)) or 'none'}); it says which cells exist, so name it too.",
+            f"({', '.join(ids) or 'none'}); it says which cells exist, so name it too.",
             datasets=(cube.seed_dataset,),
         )
     return _seed_first(cube, (known[dataset_id] for dataset_id in ids))
@@ -201,14 +198,3 @@ def _unprojectable(request: Request) -> Iterator[InvalidInputError]:
             "away; keep it in dimension_columns.",
             columns=tuple(sorted(lost)),
         )
-
-
-def _together(cube: Cube, problems: Sequence[InvalidInputError]) -> InvalidInputError:
-    """Return the one error that reports these problems."""
-    if len(problems) == 1:
-        return problems[0]
-    kinds = {type(problem) for problem in problems}
-    kind = kinds.pop() if len(kinds) == 1 else InvalidInputError
-    message = "\n".join([f"The query of cube {cube.uuid_prefix!r} has problems:", *(f"- {p}" for p in problems)])
-    columns = tuple(dict.fromkeys(column for p in problems for column in p.details.get("columns", ())))
-    return kind(message, columns=columns, problems=tuple(problems))
