@@ -148,8 +148,8 @@ class StoreError(KubothekError, OSError):
 def combined_error(what: str, errors: Sequence[KubothekError]) -> KubothekError:
     """Return the one error that reports several; ``problems`` holds them.
 
-    Its class is theirs where they agree, else :class:`InvalidInputError`. The columns and datasets that they name are
-    those that it names.
+    Its class is theirs where they agree, else :class:`InvalidInputError`. The columns, datasets and
+    keys that they name are those that it names.
 
     Examples
     --------
@@ -162,8 +162,11 @@ def combined_error(what: str, errors: Sequence[KubothekError]) -> KubothekError:
     kinds = {type(error) for error in errors}
     kind = kinds.pop() if len(kinds) == 1 else InvalidInputError
     text = f" {errors[0]}" if len(errors) == 1 else "".join(f"\n- {error}" for error in errors)
-    details = {
+    details: dict[str, Any] = {
         name: tuple(dict.fromkeys(one for error in errors for one in error.details.get(name, ())))
         for name in ("columns", "datasets")
     }
+    keys = tuple(error.details["key"] for error in errors if "key" in error.details)
+    if keys:
+        details |= {"key": keys[0], "keys": keys}
     return kind(f"{what}:{text}", **details, problems=tuple(errors))

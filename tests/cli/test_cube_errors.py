@@ -94,7 +94,7 @@ def test_a_store_that_cannot_be_reached_is_an_error(command: list[str]) -> None:
         (["flights", "explain", "--where", "v1 =="], "v1 =="),
         (["flights", "explain", "--datasets", "zz"], "zz"),
         (["broken", "info"], "'broken++weather.by-dataset-metadata.json' is not a dataset's metadata header"),
-        (["broken", "delete", "--yes"], "Nothing was deleted"),
+        (["broken", "delete", "--yes"], "nothing was deleted"),
         (["broken", "copy", "--to-cube", "w"], "'broken++weather.by-dataset-metadata.json'"),
         (["broken", "cleanup", "--yes"], "'broken++weather.by-dataset-metadata.json'"),
         (["a/b", "info"], "'a/b' is not allowed"),

@@ -220,7 +220,7 @@ def test_unreadable_headers() -> None:
     store = littered()
     damaged = put(store, "c++e.by-dataset-metadata.json", "c++free.by-dataset-metadata.json")
     before = keys(store)
-    with pytest.raises(CorruptDatasetError, match="cannot be cleaned up, as 2 header") as caught:
+    with pytest.raises(CorruptDatasetError, match="cannot be cleaned up, as these headers") as caught:
         kb.cleanup_cube("c", store, older_than=NOW)
     assert (set(caught.value.keys), keys(store)) == (damaged, before)
 

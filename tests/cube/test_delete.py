@@ -147,7 +147,7 @@ def test_damaged_headers() -> None:
     for one in ("a", "seed"):
         store.put(f"c++{one}{HEADER}", b"{")
     before = keys(store)
-    with pytest.raises(CorruptDatasetError, match="2 object") as caught:
+    with pytest.raises(CorruptDatasetError, match="nothing was deleted") as caught:
         kb.delete_cube("c", store)
     assert (caught.value.keys, keys(store)) == ((f"c++a{HEADER}", f"c++seed{HEADER}"), before)
     kb.delete_cube("c", store, datasets="e")

@@ -19,7 +19,7 @@ from kubothek.dataset.upkeep.garbage import DAY, find_dataset_garbage
 from kubothek.dataset.upkeep.verify import unreadable_dataset, verify_snapshot
 from kubothek.dataset.upkeep.verify_files import UNREADABLE
 from kubothek.errors import CorruptDatasetError
-from kubothek.model.cube import SEPARATOR, Cube, cube_prefix
+from kubothek.model.cube import Cube, cube_prefix, member_uuid
 from kubothek.model.problem import Problem
 from kubothek.plan.cube.check import find_problems
 from kubothek.plan.cube.check_metadata import find_specification, metadata_problems
@@ -81,7 +81,7 @@ def check_cube(cube: Cube | str, store: StoreLike, *, files: bool = True) -> lis
     if not snapshots and not broken:
         raise cube_not_found(prefix, opened)
     members = [describe_member(name, snapshot) for name, snapshot in snapshots.items()]
-    problems = [unreadable_dataset(prefix + SEPARATOR + name, error) for name, error in broken.items()]
+    problems = [unreadable_dataset(member_uuid(prefix, name), error) for name, error in broken.items()]
     spec, found = _check_rules(cube, members, broken)
     problems += [*found, *_incomplete_calls(prefix, members, broken)]
     for name, snapshot in snapshots.items():
@@ -132,7 +132,7 @@ def _check_dataset(dataset_id: str, snapshot: Snapshot, cube: Cube | None, *, fi
 
 def _orphans(prefix: str, pinned: Mapping[str, object], store: Store) -> Iterator[Problem]:
     """Find what datasets without a header have left behind; what is younger may be that of a first write."""
-    known = {prefix + SEPARATOR + name for name in pinned}
+    known = {member_uuid(prefix, name) for name in pinned}
     for uuid in list_traces(prefix, store):
         garbage = None if uuid in known else find_dataset_garbage(uuid, store, WORLD.clock() - DAY)
         if garbage is not None and garbage.keys and not garbage.is_dataset:

@@ -7,7 +7,6 @@ is to be deleted is known before the first object goes, so that a header that ca
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import timedelta
 
 from kubothek.codec.keys import private_root
@@ -22,7 +21,7 @@ from kubothek.dataset.upkeep.garbage import (
     oldest_allowed,
 )
 from kubothek.engine.local import map_in_threads
-from kubothek.errors import CorruptDatasetError
+from kubothek.errors import CorruptDatasetError, combined_error
 from kubothek.model.cube import SEPARATOR, Cube, cube_prefix
 from kubothek.store.interface import Store
 from kubothek.store.open import StoreLike, open_store
@@ -94,7 +93,11 @@ def cleanup_cube(
         raise cube_not_found(prefix, opened)
     unreadable = [one for one in found if isinstance(one, CorruptDatasetError)]
     if unreadable:
-        raise _unreadable(prefix, unreadable)
+        raise combined_error(
+            f"Cube {prefix!r} cannot be cleaned up, as these headers do not tell what they refer to; nothing was "
+            "deleted. Put them right or delete them, or collect the garbage of the other datasets one by one",
+            unreadable,
+        )
     garbage = [one for one in found if isinstance(one, DatasetGarbage)]
     if not dry_run:
         for one in garbage:
@@ -113,14 +116,3 @@ def list_traces(uuid_prefix: str, store: Store) -> tuple[str, ...]:
     private = [folder.removeprefix(root.removesuffix(start)) for folder in store.list_level(root)[1]]
     names = {name.removesuffix("/") for name in (*folders, *private)} | {info.key.partition(".")[0] for info in beside}
     return tuple(sorted(name for name in names if is_member(name, uuid_prefix)))
-
-
-def _unreadable(uuid_prefix: str, errors: Iterable[CorruptDatasetError]) -> CorruptDatasetError:
-    keys = tuple(str(error.key) for error in errors)
-    text = "".join(f"\n- {error}" for error in errors)
-    return CorruptDatasetError(
-        f"Cube {uuid_prefix!r} cannot be cleaned up, as {len(keys)} header(s) do not tell what they refer to; nothing "
-        f"was deleted. Put these right or delete them, or collect the garbage of the other datasets by name: {text}",
-        key=keys[0],
-        keys=keys,
-    )

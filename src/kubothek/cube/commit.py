@@ -7,15 +7,15 @@ dataset by dataset, and the same call again completes it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kubothek.cube.undo import take_back
 from kubothek.dataset.commit import Commit, make_commit
+from kubothek.dataset.dataset import Dataset
 from kubothek.dataset.snapshot import Snapshot
-from kubothek.dataset.staging.discard import discard
 from kubothek.errors import CommitStateUnknownError, KubothekError
-from kubothek.model.cube import SEPARATOR, Cube
+from kubothek.model.cube import member_uuid
 from kubothek.model.staged import ChangeSet
 from kubothek.store.interface import Store
 
@@ -29,8 +29,24 @@ class CubeCommit:
     change: ChangeSet
 
 
-def commit_in_order(commits: Sequence[CubeCommit], cube: Cube, store: Store) -> dict[str, Snapshot]:
+def commit_in_order(
+    commits: Sequence[CubeCommit], prefix: str, store: Store, discard: Callable[[CubeCommit], None]
+) -> dict[str, Dataset]:
     """Commit one dataset after the other; when one fails, take back those before it.
+
+    Parameters
+    ----------
+    commits
+        What to commit, in this order.
+    prefix, store
+        The cube.
+    discard
+        Deletes the files of a commit that was not made.
+
+    Returns
+    -------
+    dict
+        The datasets by id, sorted.
 
     Raises
     ------
@@ -40,20 +56,21 @@ def commit_in_order(commits: Sequence[CubeCommit], cube: Cube, store: Store) -> 
     made: list[Commit] = []
     try:
         for one in commits:
-            done = make_commit(store, cube.uuid_prefix + SEPARATOR + one.dataset_id, one.change, one.base)
+            done = make_commit(store, member_uuid(prefix, one.dataset_id), one.change, one.base)
             made.append(done)  # an error must leave behind what was made before it
     except CommitStateUnknownError:
         raise
     except KubothekError as error:
         # Of any other, such as an interrupt, nobody knows whether it came before or after the header was put.
         for one in commits[len(made) :]:
-            discard(store, one.change.added)
-        take_back_all(commits[: len(made)], made, cube.uuid_prefix, error)
+            discard(one)
+        _take_back_all(commits[: len(made)], made, prefix, error)
         raise
-    return {one.dataset_id: done.after for one, done in zip(commits, made, strict=True)}
+    committed = {one.dataset_id: Dataset(done.after) for one, done in zip(commits, made, strict=True)}
+    return dict(sorted(committed.items()))
 
 
-def take_back_all(commits: Sequence[CubeCommit], made: Sequence[Commit], prefix: str, error: KubothekError) -> None:
+def _take_back_all(commits: Sequence[CubeCommit], made: Sequence[Commit], prefix: str, error: KubothekError) -> None:
     """Take back the commits of a call that were made before one failed with this error, the last one first.
 
     Raises

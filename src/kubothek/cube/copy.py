@@ -8,20 +8,19 @@ what they created is withdrawn. In the source only names matter, so that a broke
 from __future__ import annotations
 
 import uuid as uuids
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from kubothek.cube.commit import CubeCommit, take_back_all
+from kubothek.cube.commit import CubeCommit, commit_in_order
 from kubothek.cube.members import cube_not_found, describe_member, list_members, pin_each
-from kubothek.dataset.commit import Commit, make_commit
 from kubothek.dataset.dataset import Dataset
 from kubothek.dataset.snapshot import Snapshot
 from kubothek.dataset.staging.arguments import check_flag
 from kubothek.dataset.upkeep.copy import DatasetCopy, discard_copy, prepare_copy, stage_copy
-from kubothek.errors import CommitStateUnknownError, CorruptDatasetError, KubothekError
-from kubothek.model.cube import SEPARATOR, Cube
+from kubothek.errors import CorruptDatasetError, combined_error
+from kubothek.model.cube import SEPARATOR, Cube, member_uuid
 from kubothek.model.header import CubeCall
 from kubothek.plan.cube.copy import CopyRequest, CopyTarget, parse_copy, plan_cube_copy
-from kubothek.plan.cube.incomplete import find_incomplete
+from kubothek.plan.cube.incomplete import resumable
 from kubothek.plan.cube.metadata import is_seed
 from kubothek.store.interface import Store
 from kubothek.store.open import StoreLike, open_store
@@ -107,10 +106,9 @@ def copy_cube(
         pinned,
         _find_seeds(pinned),
         [describe_member(one, snapshot) for one, snapshot in sources.items()],
-        _describe_target(there, target, is_source=target == origin),
+        _describe_target(there, target, [request.renamed.get(one, one) for one in sources], is_source=target == origin),
     )
-    copied = _carry_out(_prepare(request, names, sources, there, target), request.new_prefix)
-    return dict(sorted(copied.items()))
+    return _carry_out(_prepare(request, names, sources, there, target), request.new_prefix, target)
 
 
 def _pin_sources(request: CopyRequest, store: Store) -> dict[str, _Pinned]:
@@ -127,7 +125,7 @@ def _pin_sources(request: CopyRequest, store: Store) -> dict[str, _Pinned]:
 def _chosen(request: CopyRequest, pinned: Mapping[str, _Pinned]) -> dict[str, Snapshot]:
     """Return the datasets to copy, all of which can be read."""
     chosen = {one: found for one, found in pinned.items() if request.datasets is None or one in request.datasets}
-    _raise_all([found for found in chosen.values() if isinstance(found, CorruptDatasetError)])
+    _refuse_damaged(request, [found for found in chosen.values() if isinstance(found, CorruptDatasetError)])
     return {one: found for one, found in chosen.items() if isinstance(found, Snapshot)}
 
 
@@ -135,26 +133,22 @@ def _find_seeds(pinned: Mapping[str, _Pinned]) -> tuple[str, ...]:
     return tuple(one for one, found in pinned.items() if isinstance(found, Snapshot) and is_seed(found.header.metadata))
 
 
-def _raise_all(errors: Sequence[CorruptDatasetError]) -> None:
-    """Raise the one error that reports all of these."""
-    if len(errors) > 1:
-        keys, text = tuple(error.key for error in errors), "".join(f"\n- {error}" for error in errors)
-        raise CorruptDatasetError(
-            f"{len(errors)} datasets are damaged; nothing was copied:{text}", key=keys[0], keys=keys
-        )
+def _refuse_damaged(request: CopyRequest, errors: Sequence[CorruptDatasetError]) -> None:
     if errors:
-        raise errors[0]
+        raise combined_error(f"Cube {request.uuid_prefix!r} cannot be copied; nothing was copied", errors)
 
 
-def _describe_target(there: Mapping[str, _Pinned], target: Store, *, is_source: bool) -> CopyTarget:
-    """Return what planning needs to know of the target; withdrawn datasets count as absent."""
+def _describe_target(
+    there: Mapping[str, _Pinned], target: Store, copies: Collection[str], *, is_source: bool
+) -> CopyTarget:
+    """Return what planning of these copies needs to know of the target; withdrawn datasets count as absent."""
     readable = {
         one: found for one, found in there.items() if isinstance(found, Snapshot) and not found.header.is_withdrawn
     }
     unreadable = {one for one, found in there.items() if isinstance(found, CorruptDatasetError)}
     members = tuple(describe_member(one, snapshot) for one, snapshot in readable.items())
-    begun = {one for call in find_incomplete(members) if call.operation == _OPERATION for one in call.done}
-    taken = {one for one, snapshot in readable.items() if one not in begun or snapshot.version != 1}
+    begun = resumable(members, _OPERATION, copies)
+    taken = {one for one in readable if one not in begun}
     return CopyTarget(target.url, is_source, frozenset(taken | unreadable), members, is_broken=bool(unreadable))
 
 
@@ -173,15 +167,15 @@ def _prepare(
         try:
             if isinstance(base, CorruptDatasetError):
                 raise base
-            uuid = request.new_prefix + SEPARATOR + new
+            uuid = member_uuid(request.new_prefix, new)
             copies.append(prepare_copy(sources[one], uuid, target, base, call))
         except CorruptDatasetError as error:
             broken.append(error)
-    _raise_all(broken)
+    _refuse_damaged(request, broken)
     return copies
 
 
-def _carry_out(copies: Sequence[DatasetCopy], prefix: str) -> dict[str, Dataset]:
+def _carry_out(copies: Sequence[DatasetCopy], prefix: str, target: Store) -> dict[str, Dataset]:
     """Copy all files, then commit; what fails leaves no files that nobody refers to."""
     made: dict[str, list[str]] = {copy.uuid: [] for copy in copies}
     try:
@@ -191,19 +185,11 @@ def _carry_out(copies: Sequence[DatasetCopy], prefix: str) -> dict[str, Dataset]
         for copy in copies:
             discard_copy(copy, made[copy.uuid])
         raise
-    commits = [CubeCommit(copy.uuid.removeprefix(prefix + SEPARATOR), copy.base, copy.change) for copy in copies]
-    done: list[Commit] = []
-    try:
-        for copy in copies:
-            commit = make_commit(copy.target, copy.uuid, copy.change, copy.base)
-            done.append(commit)  # an error must leave behind what was made before it
-    except CommitStateUnknownError:
-        # Perhaps it took place, and then the copy can be completed; what came before it is consistent either way.
-        raise
-    except KubothekError as error:
-        # Of any other, such as an interrupt, nobody knows whether it came before or after the header was put.
-        for copy in copies[len(done) :]:
-            discard_copy(copy, made[copy.uuid])
-        take_back_all(commits[: len(done)], done, prefix, error)
-        raise
-    return {one.dataset_id: Dataset(commit.after) for one, commit in zip(commits, done, strict=True)}
+    by_id = {copy.uuid.removeprefix(prefix + SEPARATOR): copy for copy in copies}
+    commits = [CubeCommit(dataset_id, copy.base, copy.change) for dataset_id, copy in by_id.items()]
+
+    def discard(one: CubeCommit) -> None:
+        copy = by_id[one.dataset_id]
+        discard_copy(copy, made[copy.uuid])
+
+    return commit_in_order(commits, prefix, target, discard)

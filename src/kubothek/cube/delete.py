@@ -12,8 +12,8 @@ from contextlib import suppress
 from kubothek.codec.keys import is_deletion_key, private_root
 from kubothek.cube.members import cube_not_found, is_member, list_members
 from kubothek.dataset.upkeep.delete import check_deletable, delete_contents
-from kubothek.errors import CorruptDatasetError, DatasetNotFoundError
-from kubothek.model.cube import SEPARATOR, Cube, cube_prefix
+from kubothek.errors import CorruptDatasetError, DatasetNotFoundError, combined_error
+from kubothek.model.cube import SEPARATOR, Cube, cube_prefix, member_uuid
 from kubothek.plan.cube.metadata import is_seed
 from kubothek.plan.cube.selection import dataset_ids, select_datasets
 from kubothek.store.interface import Store
@@ -64,7 +64,7 @@ def delete_cube(cube: Cube | str, store: StoreLike, *, datasets: str | Iterable[
     notes: list[str] = []
     for dataset_id in sorted(doomed, key=lambda one: (one not in seeds, one)):
         with suppress(DatasetNotFoundError):  # somebody else has deleted it meanwhile
-            notes += delete_contents(prefix + SEPARATOR + dataset_id, opened)
+            notes += delete_contents(member_uuid(prefix, dataset_id), opened)
     opened.delete(notes)  # at the end, so that the same call finishes all of it
 
 
@@ -86,18 +86,15 @@ def _find_seeds(prefix: str, dataset_ids: Iterable[str], store: Store) -> set[st
     seeds, unreadable = set[str](), list[CorruptDatasetError]()
     for dataset_id in dataset_ids:
         try:
-            headers = check_deletable(prefix + SEPARATOR + dataset_id, store)
+            headers = check_deletable(member_uuid(prefix, dataset_id), store)
         except CorruptDatasetError as error:
             unreadable.append(error)
         else:
             seeds.update(dataset_id for header in headers if is_seed(header.metadata))
     if unreadable:
-        names = [str(error.key) for error in unreadable]
-        text = "".join(f"\n- {error}" for error in unreadable)
-        raise CorruptDatasetError(
-            f"Cube {prefix!r} cannot be deleted: {len(names)} object(s) that say what to delete cannot be read. "
-            f"Nothing was deleted. Delete the other datasets by name, and these objects by hand:{text}",
-            key=names[0],
-            keys=tuple(names),
+        raise combined_error(
+            f"Cube {prefix!r} cannot be deleted, as these objects, which say what to delete, cannot be read; nothing "
+            "was deleted. Delete the other datasets by name, and these objects by hand",
+            unreadable,
         )
     return seeds

@@ -17,7 +17,7 @@ from kubothek.codec.labels import label_prefixes
 from kubothek.dataset.dataset import Dataset
 from kubothek.dataset.snapshot import Snapshot, find_snapshot, find_snapshots
 from kubothek.errors import CorruptDatasetError, CubeNotFoundError
-from kubothek.model.cube import SEPARATOR, Cube, check_name, cube_prefix, split_uuid
+from kubothek.model.cube import SEPARATOR, Cube, check_name, cube_prefix, member_uuid, split_uuid
 from kubothek.model.header import SINGLE_TABLE
 from kubothek.plan.cube.check import find_problems, problems_error
 from kubothek.plan.cube.members import Member, member_files_schema
@@ -117,14 +117,14 @@ def find_members(uuid_prefix: str, store: Store) -> dict[str, Snapshot]:
 def pin_members(uuid_prefix: str, store: Store) -> dict[str, Snapshot]:
     """Pin every dataset whose name says that it belongs to a cube, by id, sorted; withdrawn ones are among them."""
     ids = list_members(uuid_prefix, store)
-    snapshots = find_snapshots([uuid_prefix + SEPARATOR + dataset_id for dataset_id in ids], store)
+    snapshots = find_snapshots([member_uuid(uuid_prefix, dataset_id) for dataset_id in ids], store)
     # Between the listing and the request, somebody may have deleted one.
     return {dataset_id: snapshot for dataset_id, snapshot in zip(ids, snapshots, strict=True) if snapshot is not None}
 
 
 def pin_each(uuid_prefix: str, dataset_ids: Sequence[str], store: Store) -> dict[str, Snapshot | CorruptDatasetError]:
     """Pin some datasets of a cube, or find why one cannot be read; one that somebody deletes meanwhile is left out."""
-    names = [uuid_prefix + SEPARATOR + dataset_id for dataset_id in dataset_ids]
+    names = [member_uuid(uuid_prefix, dataset_id) for dataset_id in dataset_ids]
     try:
         found: list[Snapshot | CorruptDatasetError | None] = [*find_snapshots(names, store)]
     except CorruptDatasetError:  # which says it of the first one only

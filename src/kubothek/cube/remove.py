@@ -85,5 +85,4 @@ def remove_partitions(
             cube_call=CubeCall(write_id, "remove_partitions", ids) if len(ids) > 1 else None,
         )
         commits.append(CubeCommit(dataset_id, base, change))
-    committed = commit_in_order(commits, spec, opened)
-    return {dataset_id: Dataset(committed[dataset_id]) for dataset_id in sorted(committed)}
+    return commit_in_order(commits, spec.uuid_prefix, opened, lambda _: None)  # no files were staged

@@ -22,7 +22,7 @@ from kubothek.cube.incoming import DatasetRows, parse_cube_data, parse_cube_meta
 from kubothek.cube.members import as_member, cube_not_found, pin_members
 from kubothek.dataset.dataset import Dataset
 from kubothek.dataset.snapshot import Snapshot
-from kubothek.dataset.staging.discard import discard_on_error
+from kubothek.dataset.staging.discard import discard, discard_on_error
 from kubothek.dataset.staging.incoming import Rows, as_tables
 from kubothek.dataset.staging.stage import Staged, Staging, Written, incarnation, stage_rows
 from kubothek.errors import InvalidInputError
@@ -111,8 +111,7 @@ def write_cube(data: Any, cube: Cube | str, store: Store, request: Request) -> d
             _refuse_empty(staged, spec)
         replaces = request.mode == "update" and removed is None
         commits = [_commit(write, staged[write.dataset_id], spec, replaces=replaces) for write in writes]
-    committed = commit_in_order(commits, spec, store)
-    return {dataset_id: Dataset(committed[dataset_id]) for dataset_id in sorted(committed)}
+    return commit_in_order(commits, spec.uuid_prefix, store, lambda one: discard(store, one.change.added))
 
 
 def _specification(cube: Cube | str, members: Sequence[Member], store: Store, mode: Mode) -> Cube:

@@ -96,7 +96,7 @@ class Cube:
     def dataset_uuid(self, dataset_id: str) -> str:
         """Return the uuid under which a dataset of the cube is stored."""
         check_dataset_id(dataset_id, "dataset id")
-        return f"{self.uuid_prefix}{SEPARATOR}{dataset_id}"
+        return member_uuid(self.uuid_prefix, dataset_id)
 
     def copy(self, **changes: Any) -> Cube:
         """Return this specification with some attributes changed."""
@@ -136,6 +136,17 @@ def check_dataset_id(name: Any, what: str) -> None:
             f"{what} {name!r} is not allowed: it must not begin with '+', or the dataset would seem to belong to "
             "another cube, whose name ends with '+'."
         )
+
+
+def member_uuid(uuid_prefix: str, dataset_id: str) -> str:
+    """Return the uuid of a cube's dataset; names that are not ours to give are not checked.
+
+    Examples
+    --------
+    >>> member_uuid("flights", "weather")
+    'flights++weather'
+    """
+    return uuid_prefix + SEPARATOR + dataset_id
 
 
 def split_uuid(uuid: str) -> tuple[str, str] | None:

@@ -15,7 +15,7 @@ from kubothek.cli.layout import block
 from kubothek.cli.options import dry_run_option, json_option, yes_option
 from kubothek.cli.terminal import open_console, print_json
 from kubothek.cube.members import cube_not_found, find_members, open_cube
-from kubothek.model.cube import SEPARATOR
+from kubothek.model.cube import member_uuid
 
 
 @click.group(cls=Commands)
@@ -79,4 +79,4 @@ def list_indices(target: CubeTarget, datasets: tuple[str, ...], as_json: bool) -
 
 
 def _dataset(target: CubeTarget, dataset_id: str) -> DatasetTarget:
-    return DatasetTarget(target.invocation, target.uuid_prefix + SEPARATOR + dataset_id)
+    return DatasetTarget(target.invocation, member_uuid(target.uuid_prefix, dataset_id))

@@ -14,7 +14,7 @@ from kubothek.cube.members import cube_not_found, list_members
 from kubothek.dataset.snapshot import Snapshot, find_snapshot
 from kubothek.engine.local import map_in_threads
 from kubothek.errors import CorruptDatasetError, InvalidInputError
-from kubothek.model.cube import SEPARATOR
+from kubothek.model.cube import member_uuid
 from kubothek.model.display import human_bytes, plural
 from kubothek.plan.cube.metadata import is_seed
 from kubothek.store.interface import Store
@@ -87,7 +87,7 @@ def select(uuid_prefix: str, store: Store, include: Sequence[str], exclude: Sequ
     seeds = [one for one, s in chosen.items() if isinstance(s, Snapshot) and is_seed(s.header.metadata)]
     unknown = {"store": store.url, "version": None, "partitions": None, "rows": None, "bytes": None}
     facts = {
-        one: {"uuid": uuid_prefix + SEPARATOR + one, **unknown} if snapshot is None else size_facts(snapshot)
+        one: {"uuid": member_uuid(uuid_prefix, one), **unknown} if snapshot is None else size_facts(snapshot)
         for one, snapshot in chosen.items()
     }
     return Selected(facts, ids, tuple(seeds), tuple(one for one in pinned if one not in chosen))
@@ -124,7 +124,7 @@ def choose(
 def _pin(uuid_prefix: str, store: Store) -> dict[str, Snapshot | None]:
     """Return the datasets of a cube by id, ``None`` for those that cannot be read."""
     ids = list_members(uuid_prefix, store)
-    pinned = map_in_threads(lambda one: _pin_one(uuid_prefix + SEPARATOR + one, store), ids, len(ids))
+    pinned = map_in_threads(lambda one: _pin_one(member_uuid(uuid_prefix, one), store), ids, len(ids))
     return {one: found[0] for one, found in zip(ids, pinned, strict=True) if found}
 
 

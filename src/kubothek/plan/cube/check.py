@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from kubothek.errors import AlreadyExistsError, CubeNotFoundError, InvalidInputError, KubothekError, SchemaError
-from kubothek.model.cube import SEPARATOR, Cube
+from kubothek.model.cube import Cube, member_uuid
 from kubothek.model.header import SINGLE_TABLE
 from kubothek.model.problem import Problem, ProblemKind
 from kubothek.plan.cube.members import Member, is_hidden
@@ -76,7 +76,7 @@ _ERRORS: dict[ProblemKind, type[KubothekError]] = {
 
 def cube_problem(cube: Cube, kind: ProblemKind, dataset_id: str, message: str, columns: Iterable[str] = ()) -> Problem:
     """Return a problem of one dataset of a cube; the id may be one that no dataset can have."""
-    return Problem(kind, f"{cube.uuid_prefix}{SEPARATOR}{dataset_id}", None, message, columns=tuple(columns))
+    return Problem(kind, member_uuid(cube.uuid_prefix, dataset_id), None, message, columns=tuple(columns))
 
 
 def missing_seed(cube: Cube, dataset_ids: set[str]) -> Iterator[Problem]:
