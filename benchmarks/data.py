@@ -8,6 +8,8 @@ of a row number, so that every run makes the same data. It is made once per size
                                   bench++partial   p x y  b1 b2 b3                70 % of the cells
     <directory>/<size>/rows/      p64 p512 x y i1 n1 v1 v2 v3 s1                  in no order
     <directory>/<size>/made.json  last: how long each took
+
+A wider cube has a folder of its own (:mod:`benchmarks.wide`).
 """
 
 from __future__ import annotations
@@ -94,29 +96,21 @@ def make_data(spark: SparkSession, name: str, directory: Path) -> Data:
     if not made.is_file():
         shutil.rmtree(folder, ignore_errors=True)
         cube = cube_rows(spark, size)
-        seconds = {
-            "build_cube": _seconds(lambda: kb.build_cube(cube, CUBE, str(folder / "cube"))),
-            "rows": _seconds(lambda: plain_rows(spark, size).write.parquet(str(folder / "rows"))),
+        took = {
+            "build_cube": seconds(lambda: kb.build_cube(cube, CUBE, str(folder / "cube"))),
+            "rows": seconds(lambda: plain_rows(spark, size).write.parquet(str(folder / "rows"))),
         }
-        made.write_text(json.dumps(seconds), encoding="utf-8")
+        made.write_text(json.dumps(took), encoding="utf-8")
     return Data(size, folder, json.loads(made.read_text(encoding="utf-8")))
 
 
 def cube_rows(spark: SparkSession, size: Size) -> dict[str, DataFrame]:
-    """Return the rows of the cube's datasets; dimensions are numbers with gaps, as ids are."""
-    p = size.partitions
-    width = max(isqrt(size.rows // p), 1)
-    cells = spark.range(size.rows).selectExpr(
-        "id",
-        f"id % {p} AS p",
-        f"1000 + 37 * (id div {p} div {width}) AS x",
-        f"500000 + 11 * (id div {p} % {width}) AS y",
-    )
-    keys = ["p", "x", "y"]
-    seed = [_number(1, 1000, "n1"), _number(2, 10**6, "n2"), *(_fraction(n, f"v{n}") for n in (1, 2, 3))]
+    """Return the rows of the cube's datasets."""
+    cells, keys = cells_of(spark, size), ["p", "x", "y"]
+    seed = [number(1, 1000, "n1"), number(2, 10**6, "n2"), *(fraction(n, f"v{n}") for n in (1, 2, 3))]
     texts = ["concat('kind-', pmod(xxhash64(id, 6), 20)) AS s1", "concat('code-', pmod(xxhash64(id, 7), 1000)) AS s2"]
-    complete = [_number(11, 1000, "a1"), *(_fraction(10 + n, f"a{n}") for n in (2, 3, 4))]
-    partial = [_number(21, 1000, "b1"), *(_fraction(20 + n, f"b{n}") for n in (2, 3))]
+    complete = [number(11, 1000, "a1"), *(fraction(10 + n, f"a{n}") for n in (2, 3, 4))]
+    partial = [number(21, 1000, "b1"), *(fraction(20 + n, f"b{n}") for n in (2, 3))]
     return {
         "seed": cells.selectExpr(*keys, *seed, *texts),
         "complete": cells.selectExpr(*keys, *complete),
@@ -124,29 +118,44 @@ def cube_rows(spark: SparkSession, size: Size) -> dict[str, DataFrame]:
     }
 
 
+def cells_of(spark: SparkSession, size: Size) -> DataFrame:
+    """Return the cells of a seed by number; dimensions are numbers with gaps, as ids are."""
+    p = size.partitions
+    width = max(isqrt(size.rows // p), 1)
+    return spark.range(size.rows).selectExpr(
+        "id",
+        f"id % {p} AS p",
+        f"1000 + 37 * (id div {p} div {width}) AS x",
+        f"500000 + 11 * (id div {p} % {width}) AS y",
+    )
+
+
 def plain_rows(spark: SparkSession, size: Size) -> DataFrame:
     """Return rows in no order, for 64 or 512 partitions, with a column for an index of 1,000 values."""
     return spark.range(size.written).selectExpr(
-        _number(41, 64, "p64"),
-        _number(42, 512, "p512"),
-        _number(43, 10**5, "x"),
+        number(41, 64, "p64"),
+        number(42, 512, "p512"),
+        number(43, 10**5, "x"),
         "id AS y",
         "concat('i-', pmod(xxhash64(id, 44), 1000)) AS i1",
-        _number(45, 10**6, "n1"),
-        *(_fraction(50 + n, f"v{n}") for n in (1, 2, 3)),
+        number(45, 10**6, "n1"),
+        *(fraction(50 + n, f"v{n}") for n in (1, 2, 3)),
         "concat('kind-', pmod(xxhash64(id, 46), 20)) AS s1",
     )
 
 
-def _number(salt: int, below: int, name: str) -> str:
+def number(salt: int, below: int, name: str) -> str:
+    """Return the expression of a column of whole numbers."""
     return f"pmod(xxhash64(id, {salt}), {below}) AS {name}"
 
 
-def _fraction(salt: int, name: str) -> str:
+def fraction(salt: int, name: str) -> str:
+    """Return the expression of a column of numbers between 0 and 1."""
     return f"pmod(xxhash64(id, {salt}), 1000000007) / 1000000007D AS {name}"
 
 
-def _seconds(do: Callable[[], object]) -> float:
+def seconds(do: Callable[[], object]) -> float:
+    """Do something and return how long it took."""
     start = time.perf_counter()
     do()
     return round(time.perf_counter() - start, 2)

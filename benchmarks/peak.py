@@ -3,6 +3,8 @@
     python -m benchmarks.peak write STORE ROWS      one partition, sorted, on Spark: its Python worker's peak
     python -m benchmarks.peak read STORE            the batches of a scan, drained in this process: its own peak
     python -m benchmarks.peak shuffle STORE ROWS    narrow rows into many partitions, on Spark with a small heap
+    python -m benchmarks.peak cube STORE GROUPS ROWS LARGEST    a cube of so many partitions, on Spark
+    python -m benchmarks.peak query STORE           all of that cube, a task at a time: its Python worker's peak
 
 Facts are printed as JSON; memory is in MiB. Nothing is imported that the work does not need.
 """
@@ -21,6 +23,7 @@ import kubothek as kb
 from kubothek.spark.session import local_session
 
 UUID = "rows"
+CUBE = kb.Cube(uuid_prefix="groups", dimension_columns="x", partition_columns="p")
 PARTITIONS = 64
 HEAP = "2g"
 _PROC = Path("/proc")
@@ -68,6 +71,26 @@ def shuffle(store: str, rows: str) -> dict[str, float]:
     return {**facts, "peak": worker, "jvm": machine}
 
 
+def cube(store: str, groups: str, rows: str, largest: str) -> dict[str, float]:
+    """Write a cube of a seed and three enrichments; all partitions have so many rows, only the first has more."""
+    spark = local_session("benchmarks", memory=HEAP)
+    count = (int(groups) - 1) * int(rows) + int(largest)
+    p = f"if(id < {largest}, 0, 1 + (id - {largest}) div {rows})"
+    cells = spark.range(count).selectExpr("id AS x", f"{p} AS p", *(f"rand({n}) AS v{n}" for n in range(1, 13)))
+    payload = {"seed": (1, 2, 3), "e1": (4, 5, 6), "e2": (7, 8, 9), "e3": (10, 11, 12)}
+    data = {name: cells.select("x", "p", *(f"v{n}" for n in numbers)) for name, numbers in payload.items()}
+    data["e2"] = data["e2"].where("x % 10 < 7")
+    return {"rows": rows_of(kb.build_cube(data, CUBE, store)["seed"])}
+
+
+def query(store: str) -> dict[str, float]:
+    """Read all of that cube, one task at a time."""
+    spark = local_session("benchmarks", memory=HEAP, cores=1)
+    rows = kb.query_cube(CUBE, store).to_spark(spark).groupBy().count().first()
+    assert rows is not None, "Spark counts no rows"
+    return {"rows": rows["count"], "peak": peaks_below()[0]}
+
+
 def rows_of(dataset: kb.Dataset) -> int:
     """Count the rows of a dataset."""
     return sum(partition.rows or 0 for partition in dataset.partitions.values())
@@ -105,4 +128,5 @@ def descendants(process: str) -> Iterator[str]:
 
 if __name__ == "__main__":
     work, *given = sys.argv[1:]
-    print(json.dumps({"write": write, "read": read, "shuffle": shuffle}[work](*given)))
+    works = {"write": write, "read": read, "shuffle": shuffle, "cube": cube, "query": query}
+    print(json.dumps(works[work](*given)))

@@ -14,10 +14,11 @@ from pyspark.sql import SparkSession
 from benchmarks.data import Data, Size
 from benchmarks.figures import Figures
 from benchmarks.timing import Case
-from benchmarks.works import cube, local, lookup, memory, scan, write
+from benchmarks.works import cube, local, lookup, memory, scan, wide, write
 
 ON_SPARK: Mapping[str, Callable[[SparkSession, Data], Iterator[Case]]] = {
     "cube": cube.cases,
+    "wide": wide.cases,
     "scan": scan.cases,
     "write": write.cases,
     "local": local.cases,
@@ -26,4 +27,8 @@ ON_SPARK: Mapping[str, Callable[[SparkSession, Data], Iterator[Case]]] = {
 IN_PROCESS: Mapping[str, Callable[[Path, Size], Iterator[Case]]] = {"lookup": lookup.cases}
 """Of the directory of a size, where they keep their data, and the size."""
 
-ALONE: Mapping[str, Callable[[Path, Size], Figures]] = {"memory": memory.memory, "shuffle": memory.shuffle}
+ALONE: Mapping[str, Callable[[Path, Size], Figures]] = {
+    "memory": memory.memory,
+    "groups": memory.groups,
+    "shuffle": memory.shuffle,
+}

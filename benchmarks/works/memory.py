@@ -1,7 +1,8 @@
 """What memory a work needs at its peak: figures of Kubothek alone.
 
 ``memory`` lets a partition grow twentyfold and looks at the Spark task that writes it, and at a streaming read in this
-process. ``shuffle`` writes many narrow rows with a JVM of 2 GiB: at size large these are 50 million.
+process. ``groups`` lets the number of a cube's partitions grow, then the largest of them, and looks at the Spark tasks
+that query it. ``shuffle`` writes many narrow rows with a JVM of 2 GiB: at size large these are 50 million.
 """
 
 from __future__ import annotations
@@ -37,6 +38,26 @@ def memory(directory: Path, size: Size) -> Figures:
         ("peak in MiB", *(f"{rows:,} rows" for rows in sizes), f"growth, {TIMES} times the rows"),
         tuple((names[work], *(f"{peak:,.0f}" for peak in p), f"{p[1] / p[0]:.2f}") for work, p in peaks.items()),
         f"Goal of the write task: at most {GROWTH} times, and at most {LIMIT} MiB.",
+    )
+
+
+def groups(directory: Path, size: Size) -> Figures:
+    """Measure queries of cubes with one ever larger partition, and of one with many partitions."""
+    folder = directory / "groups"
+    rows = size.partition // 80
+    lines = []
+    for count, times in ((8, 1), (64, 1), (8, 4), (8, 16)):
+        shutil.rmtree(folder, ignore_errors=True)
+        made = measured("cube", str(folder), str(count), str(rows), str(times * rows))
+        found = measured("query", str(folder))
+        assert made["rows"] == found["rows"] == (count - 1 + times) * rows, f"the query has {found['rows']} rows"
+        lines.append((f"{count}", f"{times * rows:,}", f"{found['rows']:,}", found["peak"]))
+    shutil.rmtree(folder)
+    return Figures(
+        "groups",
+        ("partitions", "rows of the largest", "rows", "Python worker, peak in MiB", "÷ the first"),
+        tuple((*facts, f"{peak:,.0f}", f"{peak / lines[0][-1]:.2f}") for *facts, peak in lines),
+        "A query of a seed and three enrichments, 14 columns; the largest partition makes the peak, not their number.",
     )
 
 
