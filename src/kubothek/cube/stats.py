@@ -12,11 +12,9 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kubothek.codec.data import corrupt_file
-from kubothek.codec.keys import data_suffix
 from kubothek.cube.members import cube_not_found, find_members
 from kubothek.dataset.snapshot import Snapshot
-from kubothek.engine.data_files import FileScan, open_parquet
+from kubothek.engine.data_files import read_facts
 from kubothek.engine.local import map_in_threads
 from kubothek.errors import CorruptDatasetError
 from kubothek.model.cube import Cube, cube_prefix
@@ -144,12 +142,8 @@ def _with_rows(snapshot: Snapshot, files: pa.Table) -> pa.Table:
 
 
 def _count_rows(snapshot: Snapshot, table: str, key: str, size: int) -> int:
-    if data_suffix(key) != ".parquet":
-        stored = [field for field in snapshot.schemas[table] if field.name not in snapshot.partition_keys]
-        schema = pa.schema(stored)
-        return int(FileScan(snapshot.store, key, size, schema, tuple(schema.names)).read().num_rows)
-    with corrupt_file(key), open_parquet(snapshot.store, key, size) as file:
-        return int(file.metadata.num_rows)
+    stored = pa.schema([field for field in snapshot.schemas[table] if field.name not in snapshot.partition_keys])
+    return read_facts(snapshot.store, key, size, stored)[0]
 
 
 def _count_partitions(snapshot: Snapshot) -> int:

@@ -131,6 +131,25 @@ def open_parquet(store: Store, key: str, size: int | None) -> pq.ParquetFile:
         return _parquet_file(_source(store, key, size))
 
 
+def read_facts(store: Store, key: str, size: int, stored: pa.Schema) -> tuple[int, pa.Schema]:
+    """Return the rows and the schema of a data file: from its footer, or, where it has none, by reading all of it.
+
+    ``stored`` is the schema of record of what a file holds, which tells a CSV file's types.
+
+    Raises
+    ------
+    SnapshotExpiredError
+        The file is gone.
+    CorruptDatasetError
+        It cannot be understood.
+    """
+    if data_suffix(key) != ".parquet":
+        table = FileScan(store, key, size, stored, tuple(stored.names)).read()
+        return table.num_rows, table.schema
+    with corrupt_file(key), open_parquet(store, key, size) as file:
+        return file.metadata.num_rows, file.schema_arrow
+
+
 def _source(store: Store, key: str, size: int | None) -> str | pa.NativeFile:
     path = store.local_path(key)
     if path is not None:

@@ -16,7 +16,7 @@ from kubothek.model.literal import column_text
 try:
     import readline
 except ImportError:  # on Windows
-    readline = None  # type: ignore[assignment]
+    readline = None  # type: ignore[assignment]  # not everywhere
 
 _HISTORY_LINES = 1000
 _DELIMITERS = " \t\n,()[]&|~!=<>"

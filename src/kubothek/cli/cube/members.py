@@ -10,10 +10,9 @@ from kubothek.cli.dataset.facts import size_facts, size_text
 from kubothek.cli.globs import describe_idle, globs_option, match_names, merge
 from kubothek.cli.layout import print_listing
 from kubothek.cli.render import cell_text
-from kubothek.cube.members import cube_not_found, list_members
-from kubothek.dataset.snapshot import Snapshot, find_snapshot
-from kubothek.engine.local import map_in_threads
-from kubothek.errors import CorruptDatasetError, InvalidInputError
+from kubothek.cube.members import cube_not_found, list_members, pin_each
+from kubothek.dataset.snapshot import Snapshot
+from kubothek.errors import InvalidInputError
 from kubothek.model.cube import member_uuid
 from kubothek.model.display import human_bytes, plural
 from kubothek.plan.cube.metadata import is_seed
@@ -122,16 +121,7 @@ def choose(
 
 
 def _pin(uuid_prefix: str, store: Store) -> dict[str, Snapshot | None]:
-    """Return the datasets of a cube by id, ``None`` for those that cannot be read."""
-    ids = list_members(uuid_prefix, store)
-    pinned = map_in_threads(lambda one: _pin_one(member_uuid(uuid_prefix, one), store), ids, len(ids))
-    return {one: found[0] for one, found in zip(ids, pinned, strict=True) if found}
-
-
-def _pin_one(uuid: str, store: Store) -> tuple[Snapshot | None, ...]:
-    """Return a dataset in a tuple, ``None`` in it if it cannot be read, and nothing if it counts as absent."""
-    try:
-        found = find_snapshot(uuid, store)
-    except CorruptDatasetError:  # `check` says more
-        return (None,)
-    return () if found is None or found.header.is_withdrawn else (found,)
+    """Return the datasets of a cube by id, ``None`` for those that cannot be read, of which ``check`` says more."""
+    pinned = pin_each(uuid_prefix, list_members(uuid_prefix, store), store)
+    readable = {one: found if isinstance(found, Snapshot) else None for one, found in pinned.items()}
+    return {one: found for one, found in readable.items() if found is None or not found.header.is_withdrawn}

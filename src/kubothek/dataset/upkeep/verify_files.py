@@ -13,12 +13,10 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kubothek.codec.data import corrupt_file
-from kubothek.codec.keys import data_suffix
 from kubothek.codec.partition_values import partition_values
 from kubothek.dataset.indices.files import merged_index
 from kubothek.dataset.snapshot import Snapshot
-from kubothek.engine.data_files import FileScan, open_parquet
+from kubothek.engine.data_files import FileScan, read_facts
 from kubothek.engine.local import map_in_threads
 from kubothek.errors import CorruptDatasetError, NotFoundError
 from kubothek.model.problem import Problem
@@ -81,15 +79,7 @@ def _check_partition_values(snapshot: Snapshot, table: str, files: pa.Table) -> 
 
 def _check_file(snapshot: Snapshot, stored: pa.Schema, key: str, size: int, rows: int | None) -> list[Problem]:
     """Check one file that is there: its footer, or all of it where it has none."""
-
-    def look() -> tuple[int, pa.Schema]:
-        if data_suffix(key) != ".parquet":
-            table = FileScan(snapshot.store, key, size, stored, tuple(stored.names)).read()
-            return table.num_rows, table.schema
-        with corrupt_file(key), open_parquet(snapshot.store, key, size) as file:
-            return file.metadata.num_rows, file.schema_arrow
-
-    found = _tried(look, snapshot.uuid, key)
+    found = _tried(lambda: read_facts(snapshot.store, key, size, stored), snapshot.uuid, key)
     if isinstance(found, Problem):
         return [found]
     count, schema = found
