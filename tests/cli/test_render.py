@@ -14,7 +14,7 @@ def shown(value: Any) -> str:
     """Render as on a terminal of 80 columns without colours."""
     console = Console(file=io.StringIO(), width=80)
     console.print(value)
-    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]  # a StringIO
     return "\n".join(line.rstrip() for line in lines)
 
 

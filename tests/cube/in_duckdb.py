@@ -29,7 +29,7 @@ class DuckCube:
         self._db = duckdb.connect(config={"threads": 1})
         self._written = 0
         for part in case.parts:
-            table = f"CREATE TABLE {_table(part)} AS SELECT 0 AS {NUMBER}, * FROM given"  # noqa: S608
+            table = f"CREATE TABLE {_table(part)} AS SELECT 0 AS {NUMBER}, * FROM given"  # noqa: S608  names are quoted
             self._run(table, given=self._arrow(part, []))
         for step in case.steps:
             self._do(step)
@@ -58,11 +58,11 @@ class DuckCube:
             elif step.do == "update":
                 same = " AND ".join(["true", *(f"{_of(part, k)} = given.{quoted(k)}" for k in part.partition_on)])
                 self._run(
-                    f"DELETE FROM {_table(part)} WHERE EXISTS (SELECT 1 FROM given WHERE {same})",  # noqa: S608
+                    f"DELETE FROM {_table(part)} WHERE EXISTS (SELECT 1 FROM given WHERE {same})",  # noqa: S608  names are quoted
                     given=rows,
                 )
             self._run(
-                f"INSERT INTO {_table(part)} SELECT {self._written} + row_number() OVER (), * FROM given",  # noqa: S608
+                f"INSERT INTO {_table(part)} SELECT {self._written} + row_number() OVER (), * FROM given",  # noqa: S608  names are quoted
                 given=rows,
             )
             self._written += rows.num_rows
@@ -70,7 +70,7 @@ class DuckCube:
     def _remove(self, part: Part, where: Condition) -> None:
         literals: list[pa.Array] = []
         sql = to_sql(where, self._types, literals)
-        self._run(f"DELETE FROM {_table(part)} USING asked WHERE {sql}", asked=as_row(literals))  # noqa: S608
+        self._run(f"DELETE FROM {_table(part)} USING asked WHERE {sql}", asked=as_row(literals))  # noqa: S608  names are quoted
 
     def query(
         self,
@@ -96,7 +96,7 @@ class DuckCube:
         keys = ", ".join(quoted(name) for name in dict.fromkeys([*partition_by, *order]))
         self._db.register("asked", as_row(literals))
         found = self._db.sql(
-            f"SELECT DISTINCT ON ({keys}) {', '.join(map(quoted, wanted))} "  # noqa: S608
+            f"SELECT DISTINCT ON ({keys}) {', '.join(map(quoted, wanted))} "  # noqa: S608  names are quoted
             f"FROM ({self._joined(parts, where, partition_by)}), asked WHERE {' AND '.join(conditions)} "
             f"ORDER BY {keys}"
         ).to_arrow_table()
@@ -117,7 +117,7 @@ class DuckCube:
             how = "INNER" if part.dataset_id in inner else "LEFT"
             same = " AND ".join(f"{_of(seed, name)} = {_of(part, name)}" for name in self._place(part))
             sql += f" {how} JOIN ({self._last(part)}) AS {_table(part)} ON {same}"
-        return f"SELECT {', '.join(columns)} FROM {sql}"  # noqa: S608
+        return f"SELECT {', '.join(columns)} FROM {sql}"  # noqa: S608  names are quoted
 
     def _place(self, part: Part) -> list[str]:
         shared = (*self.case.cube.dimension_columns, *self.case.cube.partition_columns)
@@ -127,7 +127,7 @@ class DuckCube:
         """Return the SQL of the last version of each cell."""
         place = ", ".join(map(quoted, self._place(part)))
         return (
-            f"SELECT * FROM {_table(part)} "  # noqa: S608
+            f"SELECT * FROM {_table(part)} "  # noqa: S608  names are quoted
             f"QUALIFY row_number() OVER (PARTITION BY {place} ORDER BY {NUMBER} DESC) = 1"
         )
 

@@ -269,7 +269,7 @@ def test_requests() -> None:
 REFUSED: dict[str, tuple[Callable[[Store], object], type[Exception]]] = {
     "no such cube": (lambda store: kb.cleanup_cube("d", store), CubeNotFoundError),
     "age below zero": (lambda store: kb.cleanup_cube("c", store, older_than=timedelta(-1)), InvalidInputError),
-    "age in days": (lambda store: kb.cleanup_cube("c", store, older_than=1), InvalidInputError),  # type: ignore[arg-type]
+    "age in days": (lambda store: kb.cleanup_cube("c", store, older_than=1), InvalidInputError),  # type: ignore[arg-type]  # wrong on purpose
     "no name": (lambda store: kb.cleanup_cube("c++seed", store), InvalidInputError),
 }
 

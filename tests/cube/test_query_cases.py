@@ -161,7 +161,7 @@ def test_an_answer_is_that_of_the_reference(shape: str, question: str) -> None:
 
 GROUPED: dict[str, tuple[pa.DataType, list[Any]]] = {
     "dates": (pa.date32(), [date(2020, 2, 29), None, date(1969, 12, 31)]),
-    "times": (pa.timestamp("us"), [datetime(2020, 1, 1, 5), None, datetime(1960, 1, 1)]),  # noqa: DTZ001
+    "times": (pa.timestamp("us"), [datetime(2020, 1, 1, 5), None, datetime(1960, 1, 1)]),  # noqa: DTZ001  no zone
     "times with a zone": (pa.timestamp("us", "UTC"), [datetime(2020, 1, 1, 5, tzinfo=UTC), None]),
     "times of day": (pa.time64("us"), [time(1), None, time(0)]),
     "texts": (pa.string(), ["ü/a b", None, ""]),

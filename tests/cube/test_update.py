@@ -273,7 +273,7 @@ def test_metadata_of_an_update() -> None:
     kb.update_cube(SEED, CUBE, store, metadata={"seed": {"m": 1}})
     assert kb.open_dataset("c++seed", store).metadata["m"] == 1
     with pytest.raises(InvalidInputError) as caught:
-        kb.update_cube(SEED, CUBE, store, metadata={"seed": {1: 2}, "fewer": {}, "other": {}})  # type: ignore[dict-item]
+        kb.update_cube(SEED, CUBE, store, metadata={"seed": {1: 2}, "fewer": {}, "other": {}})  # type: ignore[dict-item]  # wrong on purpose
     assert len(caught.value.problems) == 3
 
 

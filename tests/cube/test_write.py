@@ -255,7 +255,7 @@ def test_a_cube_is_built_once() -> None:
     with pytest.raises(InvalidInputError, match="e"):
         kb.build_cube(SEED, CUBE, store, overwrite=True)
     with pytest.raises(InvalidInputError, match="Cube"):
-        kb.build_cube(SEED, "c", store)  # type: ignore[arg-type]
+        kb.build_cube(SEED, "c", store)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def is_swap(call: Call, dataset_id: str) -> bool:
@@ -368,7 +368,7 @@ def test_flags_are_flags(shuffle: Any) -> None:
     with pytest.raises(InvalidInputError, match="shuffle"):
         kb.build_cube(SEED, CUBE, new_store(), shuffle=shuffle)
     with pytest.raises(InvalidInputError, match="overwrite"):
-        kb.build_cube(SEED, CUBE, new_store(), overwrite="no")  # type: ignore[arg-type]
+        kb.build_cube(SEED, CUBE, new_store(), overwrite="no")  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_an_append_that_fails_half_way_is_taken_back() -> None:

@@ -23,7 +23,7 @@ OTHER_NAN: float = struct.unpack("<d", struct.pack("<Q", 0xFFF8_0000_0000_0000))
 """What a processor makes of 0/0: not the bits of ``math.nan``."""
 
 FEW = st.integers(-2, 2)
-FIRST = datetime(1, 1, 1)  # noqa: DTZ001
+FIRST = datetime(1, 1, 1)  # noqa: DTZ001  no zone
 KINDS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "few integers": (pa.int64(), FEW),
     "narrow integers": (pa.int8(), FEW),

@@ -88,7 +88,7 @@ def test_what_is_kept(name: str) -> None:
     asked, expected = ROUNDS[name]
     shared, made = SharedTables(2 * TABLE.nbytes), []
     for table, unit, last in asked:
-        shared.get(table, lambda table=table: (made.append(table), TABLE)[1], unit=unit, last=last)  # type: ignore[misc]
+        shared.get(table, lambda table=table: (made.append(table), TABLE)[1], unit=unit, last=last)  # type: ignore[misc]  # mypy cannot infer it
     assert "".join(made) == expected
 
 
@@ -96,5 +96,5 @@ def test_a_table_larger_than_the_room_is_kept_alone() -> None:
     """A single table stays, however large."""
     shared, made = SharedTables(0), []
     for name in "aab":
-        shared.get(name, lambda name=name: (made.append(name), TABLE)[1], unit=0, last=9)  # type: ignore[misc]
+        shared.get(name, lambda name=name: (made.append(name), TABLE)[1], unit=0, last=9)  # type: ignore[misc]  # mypy cannot infer it
     assert made == ["a", "b"]

@@ -67,7 +67,7 @@ LITERALS = st.one_of(
         ("x == true & y == False", (C("x") == True) & (C("y") == False)),  # noqa: E712
         ("x >= 2020-01-31", C("x") >= date(2020, 1, 31)),
         ('x >= date"2020-01-31"', C("x") >= date(2020, 1, 31)),
-        ("x < 2020-01-31T12:00", C("x") < datetime(2020, 1, 31, 12)),  # noqa: DTZ001
+        ("x < 2020-01-31T12:00", C("x") < datetime(2020, 1, 31, 12)),  # noqa: DTZ001  no zone
         ("x < 2020-01-31T12:00:00.25Z", C("x") < datetime(2020, 1, 31, 12, 0, 0, 250000, UTC)),
         ("x == 12:30:00", C("x") == time(12, 30)),
         ('x == decimal"1.10"', C("x") == Decimal("1.10")),
@@ -83,7 +83,7 @@ LITERALS = st.one_of(
         ("between == 1 | between between 1 and 2", (C("between") == 1) | (C("between") >= 1) & (C("between") <= 2)),
         ("x == 'it''s'", C("x") == "it's"),
         ('x in ("say ""a""", \'\', "")', IsIn("x", ('say "a"', "", ""))),
-        ("x < 2020-01-31 12:00", C("x") < datetime(2020, 1, 31, 12)),  # noqa: DTZ001
+        ("x < 2020-01-31 12:00", C("x") < datetime(2020, 1, 31, 12)),  # noqa: DTZ001  no zone
         ("x < 12:00:00.250000000", C("x") < time(12, 0, 0, 250000)),
         ("", EVERYTHING),
         ("true", EVERYTHING),

@@ -20,8 +20,8 @@ from kubothek.plan.bind import bind
 from kubothek.testing.conditions import conditions
 from kubothek.testing.kinds import FLAT
 
-NOON = datetime(2020, 1, 31, 12)  # noqa: DTZ001
-MIDNIGHT = datetime(2020, 1, 31)  # noqa: DTZ001
+NOON = datetime(2020, 1, 31, 12)  # noqa: DTZ001  no zone
+MIDNIGHT = datetime(2020, 1, 31)  # noqa: DTZ001  no zone
 DAY = date(2020, 1, 31)
 US, UTC_US, DEC = pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.decimal128(6, 2)
 NAN = float("nan")

@@ -104,7 +104,7 @@ def test_as_a_tree() -> None:
     """On a terminal each dataset is a branch, and nothing needs more than 80 columns."""
     console = Console(file=io.StringIO(), width=80)
     console.print(measured())
-    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]  # a StringIO
     assert lines[:7] == [
         "cube flights: 2 units, 3 columns",
         "where TEMP < 0",
@@ -120,7 +120,7 @@ def test_colours_of_a_tree() -> None:
     """Roles have colours of their own, and the reasons below are dim; a name in brackets is no markup."""
     console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system="standard", legacy_windows=False)
     console.print(explanation(replace(SEED, name="[red]s"), WEATHER))
-    text = console.file.getvalue()  # type: ignore[attr-defined]
+    text = console.file.getvalue()  # type: ignore[attr-defined]  # a StringIO
     assert "\x1b[1;32m[red]s " in text
     assert "\x1b[1;33mweather" in text
     assert "\x1b[2mjoined on ORIGIN, HOUR\x1b[0m" in text

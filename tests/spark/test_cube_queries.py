@@ -156,7 +156,7 @@ KINDS: dict[str, tuple[pa.DataType, Any, str, Any]] = {
     "time": (pa.time64("us"), time(23, 59, 59, 999999), "string", "23:59:59.999999"),
     "time of milliseconds": (pa.time32("ms"), time(1, 2, 3, 4000), "string", "01:02:03.004000"),
     "date": (pa.date32(), date(1, 1, 1), "date", date(1, 1, 1)),
-    "naive": (pa.timestamp("us"), datetime(1582, 10, 4), "timestamp_ntz", datetime(1582, 10, 4)),  # noqa: DTZ001
+    "naive": (pa.timestamp("us"), datetime(1582, 10, 4), "timestamp_ntz", datetime(1582, 10, 4)),  # noqa: DTZ001  no zone
     "zoned": (pa.timestamp("us", "Europe/Berlin"), NOON, "timestamp", NOON),
     "nanoseconds": (pa.timestamp("ns"), NOON.replace(tzinfo=None), "timestamp_ntz", NOON.replace(tzinfo=None)),
     "zoned nanoseconds": (pa.timestamp("ns", "UTC"), NOON, "timestamp", NOON),

@@ -29,4 +29,4 @@ def test_what_is_no_session_is_refused(tmp_path: Path) -> None:
     """Tasks are foretold for Spark sessions only."""
     ds = write_dataset(pa.table({"x": [1]}), "u", str(tmp_path))
     with pytest.raises(InvalidInputError, match="SparkSession"):
-        ds.scan().explain(spark="local[4]")  # type: ignore[arg-type]
+        ds.scan().explain(spark="local[4]")  # type: ignore[arg-type]  # wrong on purpose

@@ -98,7 +98,7 @@ def count_tasks(size: int, cores: int) -> int:
 
 
 def count_plan_tasks(spark: SparkSession, plan: ReadPlan) -> int:
-    """Return in how many tasks to read the files of a plan in this session."""
+    """Return in how many Spark tasks to read the files of a plan."""
     return count_tasks(int(unit_bytes(plan).sum()), _cores(spark))
 
 

@@ -102,4 +102,4 @@ def test_what_stands_against_it(case: str) -> None:
     with pytest.raises(kind, match=text) as caught:
         planned(*there, **asked)
     assert type(caught.value) is kind
-    assert len(caught.value.problems) == (2 if "unknown" in case else 1)  # type: ignore[attr-defined]
+    assert len(caught.value.problems) == (2 if "unknown" in case else 1)  # type: ignore[attr-defined]  # a detail
