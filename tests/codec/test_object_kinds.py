@@ -16,8 +16,8 @@ from kubothek.codec.keys import (
     schema_key,
 )
 from kubothek.codec.object_kinds import object_kinds
-from kubothek.dataset.commit import WORLD
 from kubothek.errors import CorruptDatasetError
+from kubothek.store.world import WORLD
 
 NAME = "0123456789abcdef" * 2
 

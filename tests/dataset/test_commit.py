@@ -16,7 +16,7 @@ from kubothek.codec.header import encode_header
 from kubothek.codec.keys import data_key, header_key
 from kubothek.codec.labels import file_name, make_label, write_prefix
 from kubothek.codec.schema import decode_schema
-from kubothek.dataset.commit import Surroundings, commit
+from kubothek.dataset.commit import commit
 from kubothek.dataset.indices.lookup import load_postings
 from kubothek.dataset.snapshot import Snapshot, find_snapshot, load_snapshot
 from kubothek.errors import (
@@ -35,15 +35,18 @@ from kubothek.model.header import HeaderFormat
 from kubothek.model.staged import ChangeSet, StagedPartition
 from kubothek.store.interface import Blob, Store
 from kubothek.store.open import open_store
+from kubothek.store.world import World
 from kubothek.testing.stores import Call, CountingStore, Fault, FaultyStore, WrappedStore
 
 SCHEMA = pa.schema([("p", pa.int64()), ("i1", pa.int64()), ("v1", pa.int64())])
-FAST = Surroundings(rng=random.Random(1), sleep=lambda seconds: None)
+FAST = World(rng=random.Random(1), sleep=lambda seconds: None)
 
 
 def new_store() -> Store:
     """Give a store that nobody else has."""
-    return open_store(f"memory://{uuids.uuid4().hex}")
+    made = open_store(f"memory://{uuids.uuid4().hex}")
+    made.world = FAST
+    return made
 
 
 def stage(store: Store, p: int, i1: list[Any], *, v1: Any = 0, indexed: bool = True) -> StagedPartition:
@@ -69,7 +72,7 @@ def create(store: Store, *added: StagedPartition, index: bool = True, **settings
     first = change(
         *added, tables={"table": SCHEMA}, partition_keys=("p",), index_columns=columns, create=True, **settings
     )
-    return commit(store, "d", first, None, FAST)
+    return commit(store, "d", first, None)
 
 
 def labels(snapshot: Snapshot) -> list[str]:
@@ -120,7 +123,7 @@ def test_create_and_append(url: str, tmp_path: Path) -> None:
     store = new_store() if url == "memory" else open_store(tmp_path)
     a, b = stage(store, 1, [1, 2]), stage(store, 2, [2, None])
     first = create(store, a, metadata={"m": "ü"})
-    commit(store, "d", change(b, metadata={"n": 1}), first, FAST)
+    commit(store, "d", change(b, metadata={"n": 1}), first)
     found = load_snapshot("d", store)
     assert (labels(found), found.version) == ([a.label, b.label], 2)
     assert index(found) == {1: [a.label], 2: [a.label, b.label]}
@@ -134,7 +137,7 @@ def test_state_counts_commits() -> None:
     first = create(store, stage(store, 1, [1]))
     done = first
     for _ in range(70):
-        done = commit(store, "d", change(metadata={"n": 1}), done, FAST)
+        done = commit(store, "d", change(metadata={"n": 1}), done)
     old, state = first.header.state, done.header.state
     assert old is not None
     assert state is not None
@@ -146,9 +149,9 @@ def test_schema_copy_is_there_for_others() -> None:
     """The copy beside the data is put at creation, and again when a null column gets its type."""
     store = new_store()
     nulls = pa.schema([("p", pa.int64()), ("v1", pa.null())])
-    first = commit(store, "d", change(tables={"table": nulls}, partition_keys=("p",), create=True), None, FAST)
+    first = commit(store, "d", change(tables={"table": nulls}, partition_keys=("p",), create=True), None)
     typed = nulls.set(1, pa.field("v1", pa.string()))
-    commit(store, "d", change(tables={"table": typed}), first, FAST)
+    commit(store, "d", change(tables={"table": typed}), first)
     copy = decode_schema(store.get("d/table/_common_metadata").data, "d/table/_common_metadata")
     assert copy.field("v1").type == pa.string()
     assert load_snapshot("d", store).schema() == typed
@@ -186,14 +189,14 @@ def test_what_does_not_fit(settings: dict[str, Any], error: type[Exception]) -> 
     base = create(store, stage(store, 1, [1]))
     store.reset()
     with pytest.raises(error):
-        commit(store, "d", change(**settings), base, FAST)
+        commit(store, "d", change(**settings), base)
     assert set(store.calls) <= {"get_many", "get_range", "info"}
 
 
 def test_nothing_to_update() -> None:
     """An update that may not create needs a dataset."""
     with pytest.raises(DatasetNotFoundError):
-        commit(new_store(), "d", change(), None, FAST)
+        commit(new_store(), "d", change(), None)
 
 
 def test_overwrite_replaces_all() -> None:
@@ -202,7 +205,7 @@ def test_overwrite_replaces_all() -> None:
     old = stage(store, 1, [1])
     base = create(store, old, metadata={"m": 1})
     schema = pa.schema([("q", pa.string())])
-    done = commit(store, "d", change(tables={"table": schema}, overwrite=True), base, FAST)
+    done = commit(store, "d", change(tables={"table": schema}, overwrite=True), base)
     assert (done.schema(), done.partition_keys, labels(done), done.index_columns) == (schema, (), [], ())
     assert list(done.header.metadata) == ["creation_time"]
     assert store.get(old.files["table"])
@@ -213,7 +216,7 @@ def test_delete_scope_by_partition() -> None:
     store = new_store()
     a, b, c = (stage(store, p, [p, 7]) for p in (1, 2, 1))
     base = create(store, a, b)
-    done = commit(store, "d", change(c, delete_scope=(C("p") == 1, C("p") == 3)), base, FAST)
+    done = commit(store, "d", change(c, delete_scope=(C("p") == 1, C("p") == 3)), base)
     assert labels(done) == [b.label, c.label]
     assert index(done) == {1: [c.label], 2: [b.label], 7: sorted([b.label, c.label])}
 
@@ -225,7 +228,7 @@ def test_delete_scope_that_would_delete_more(i1: list[Any]) -> None:
     mixed = stage(store, 1, i1)
     base = create(store, mixed, stage(store, 2, [5]))
     with pytest.raises(AmbiguousDeleteScopeError) as caught:
-        commit(store, "d", change(delete_scope=(C("i1") == 1,)), base, FAST)
+        commit(store, "d", change(delete_scope=(C("i1") == 1,)), base)
     assert caught.value.labels == (mixed.label,)
 
 
@@ -235,7 +238,7 @@ def test_delete_scope_by_index() -> None:
     one, other = stage(store, 1, [1, 1]), stage(store, 1, [2, 3])
     base = create(store, one, other)
     store.reset()
-    done = commit(store, "d", change(delete_scope=((C("i1") == 1) & (C("p") == 1),)), base, FAST)
+    done = commit(store, "d", change(delete_scope=((C("i1") == 1) & (C("p") == 1),)), base)
     assert labels(done) == [other.label]
     assert other.files["table"] not in {call.key for call in store.log}
 
@@ -259,9 +262,9 @@ def test_build_and_drop_index() -> None:
     part = stage(store, 1, [1], indexed=False)
     base = create(store, part, index=False)
     content = pa.table({"i1": [1], "partition": [[part.label]]})
-    built = commit(store, "d", change(build_indices={"i1": content}), base, FAST)
+    built = commit(store, "d", change(build_indices={"i1": content}), base)
     assert index(built) == {1: [part.label]}
-    assert commit(store, "d", change(drop_indices=("i1",)), built, FAST).index_columns == ()
+    assert commit(store, "d", change(drop_indices=("i1",)), built).index_columns == ()
 
 
 def test_unique_writes_end_with_their_files() -> None:
@@ -272,7 +275,7 @@ def test_unique_writes_end_with_their_files() -> None:
     base = create(store, part, unique_write=prefix)
     assert base.header.state is not None
     assert base.header.state.unique_writes == (prefix,)
-    done = commit(store, "d", change(stage(store, 2, [1]), remove_labels=(part.label,)), base, FAST)
+    done = commit(store, "d", change(stage(store, 2, [1]), remove_labels=(part.label,)), base)
     assert done.header.state is not None
     assert done.header.state.unique_writes == ()
 
@@ -282,8 +285,8 @@ def test_restore() -> None:
     store = new_store()
     part = stage(store, 1, [1])
     first = create(store, part)
-    second = commit(store, "d", change(stage(store, 2, [2]), delete_scope=(C("p") == 1,)), first, FAST)
-    done = commit(store, "d", change(restore=first.header), second, FAST)
+    second = commit(store, "d", change(stage(store, 2, [2]), delete_scope=(C("p") == 1,)), first)
+    done = commit(store, "d", change(restore=first.header), second)
     assert (labels(done), index(done), done.version) == ([part.label], {1: [part.label]}, 3)
 
 
@@ -292,8 +295,8 @@ def test_lost_race_keeps_both() -> None:
     store = new_store()
     parts = [stage(store, p, [p]) for p in (1, 2, 3)]
     base = create(store, parts[0])
-    shared = Meanwhile(store, lambda: commit(store, "d", change(parts[1]), base, FAST))
-    done = commit(shared, "d", change(parts[2]), base, FAST)
+    shared = Meanwhile(store, lambda: commit(store, "d", change(parts[1]), base))
+    done = commit(shared, "d", change(parts[2]), base)
     assert labels(load_snapshot("d", store)) == labels(done) == [part.label for part in parts]
     assert index(done) == {p: [parts[p - 1].label] for p in (1, 2, 3)}
     assert len(list(store.list("d/indices/"))) == 3
@@ -317,17 +320,17 @@ def test_delete_scope_is_evaluated_again() -> None:
     store = new_store()
     base = create(store, stage(store, 1, [1]))
     kept, other = stage(store, 2, [1]), stage(store, 1, [1])
-    shared = Meanwhile(store, lambda: commit(store, "d", change(kept, other), base, FAST))
-    assert labels(commit(shared, "d", change(delete_scope=(C("p") == 1,)), base, FAST)) == [kept.label]
+    shared = Meanwhile(store, lambda: commit(store, "d", change(kept, other), base))
+    assert labels(commit(shared, "d", change(delete_scope=(C("p") == 1,)), base)) == [kept.label]
 
 
 def test_scope_that_became_ambiguous() -> None:
     """What came meanwhile can make a scope impossible; then both sides are named."""
     store = new_store()
     base = create(store, stage(store, 1, [1]))
-    shared = Meanwhile(store, lambda: commit(store, "d", change(stage(store, 1, [1, 2])), base, FAST))
+    shared = Meanwhile(store, lambda: commit(store, "d", change(stage(store, 1, [1, 2])), base))
     with pytest.raises(CommitConflictError, match="other rows") as caught:
-        commit(shared, "d", change(delete_scope=(C("i1") == 1,)), base, FAST)
+        commit(shared, "d", change(delete_scope=(C("i1") == 1,)), base)
     assert caught.value.theirs == load_snapshot("d", store).header.state.commit  # type: ignore[union-attr]
 
 
@@ -349,9 +352,9 @@ def test_conflicts(case: str) -> None:
     built = {"i1": pa.table({"i1": [1], "partition": [[part.label]]})}
     ours = {k: {"remove_labels": (part.label,), "build_indices": built}[k] if v is ... else v for k, v in ours.items()}
     winner: list[Snapshot] = []
-    shared = Meanwhile(store, lambda: winner.append(commit(store, "d", change(**theirs), base, FAST)))
+    shared = Meanwhile(store, lambda: winner.append(commit(store, "d", change(**theirs), base)))
     with pytest.raises(CommitConflictError, match="meanwhile"):
-        commit(shared, "d", change(**ours), base, FAST)
+        commit(shared, "d", change(**ours), base)
     assert load_snapshot("d", store).etag == winner[0].etag
 
 
@@ -361,9 +364,9 @@ def test_index_built_meanwhile() -> None:
     part = stage(store, 1, [1])
     base = create(store, part, index=False)
     content = {"i1": pa.table({"i1": [1], "partition": [[part.label]]})}
-    shared = Meanwhile(store, lambda: commit(store, "d", change(build_indices=content), base, FAST))
+    shared = Meanwhile(store, lambda: commit(store, "d", change(build_indices=content), base))
     with pytest.raises(CommitConflictError, match="keeps an index on 'i1'"):
-        commit(shared, "d", change(stage(store, 2, [1], indexed=False)), base, FAST)
+        commit(shared, "d", change(stage(store, 2, [1], indexed=False)), base)
 
 
 def test_deleted_meanwhile() -> None:
@@ -372,7 +375,7 @@ def test_deleted_meanwhile() -> None:
     base = create(store, stage(store, 1, [1]))
     shared = Meanwhile(store, lambda: store.delete([base.key]))
     with pytest.raises(CommitConflictError, match="deleted meanwhile"):
-        commit(shared, "d", change(stage(store, 2, [1]), create=True), base, FAST)
+        commit(shared, "d", change(stage(store, 2, [1]), create=True), base)
 
 
 def test_deleted_while_its_index_is_read() -> None:
@@ -381,10 +384,10 @@ def test_deleted_while_its_index_is_read() -> None:
     base = create(store, stage(store, 1, [1]))
     store.delete([base.header.indices["i1"]])
     with pytest.raises(CorruptDatasetError, match="does not exist"):
-        commit(store, "d", change(stage(store, 2, [1])), base, FAST)
+        commit(store, "d", change(stage(store, 2, [1])), base)
     store.delete([base.key])
     with pytest.raises(CommitConflictError, match="deleted meanwhile"):
-        commit(store, "d", change(stage(store, 2, [1])), base, FAST)
+        commit(store, "d", change(stage(store, 2, [1])), base)
 
 
 @pytest.mark.parametrize("fault", [Fault.LOSE_ANSWER, Fault.FAIL, Fault.REPEAT, Fault.LATE], ids=lambda f: f.name)
@@ -396,7 +399,7 @@ def test_no_answer(fault: Fault, *, creating: bool) -> None:
     base = None if creating else create(inner, first)
     swaps: list[Call] = []
     store = FaultyStore(inner, lambda call: fault if is_swap(call) and not swaps and not swaps.append(call) else None)
-    done = create(store, first) if base is None else commit(store, "d", change(second), base, FAST)
+    done = create(store, first) if base is None else commit(store, "d", change(second), base)
     store.land()
     found = load_snapshot("d", inner)
     assert labels(found) == labels(done) == [part.label for part in (first, second)[: 1 if creating else 2]]
@@ -418,7 +421,7 @@ def test_no_answer_then_a_late_one() -> None:
         return Fault.LATE if len(seen) == 1 else None
 
     store = FaultyStore(inner, script)
-    done = commit(store, "d", change(stage(inner, 2, [2])), base, FAST)
+    done = commit(store, "d", change(stage(inner, 2, [2])), base)
     assert (len(labels(done)), sorted(index(load_snapshot("d", inner)))) == (2, [1, 2])
 
 
@@ -431,7 +434,7 @@ def test_no_answer_then_a_refusal(creating: bool) -> None:
     store = FaultyStore(inner, lambda call: next(faults) if is_swap(call) else None)
     settings = {"tables": {"table": SCHEMA}, "partition_keys": ("p",), "index_columns": ("i1",), "create": True}
     with pytest.raises(CommitStateUnknownError, match="refused another"):
-        commit(store, "d", change(stage(inner, 2, [2]), **settings), base, FAST)
+        commit(store, "d", change(stage(inner, 2, [2]), **settings), base)
     store.land()
     assert 2 in index(load_snapshot("d", inner))
 
@@ -440,9 +443,9 @@ def test_no_answer_and_others_went_on() -> None:
     """With a lost answer and later commits of others, the ids in the header tell ours."""
     inner = new_store()
     base = create(inner, stage(inner, 1, [1]))
-    later = lambda: commit(inner, "d", change(metadata={"n": 1}), load_snapshot("d", inner), FAST)
+    later = lambda: commit(inner, "d", change(metadata={"n": 1}), load_snapshot("d", inner))
     store = Unanswered(inner, later)
-    done = commit(store, "d", change(metadata={"m": 1}), base, FAST)
+    done = commit(store, "d", change(metadata={"m": 1}), base)
     assert done.header.metadata["m"] == 1
 
 
@@ -455,7 +458,7 @@ def test_no_answer_and_a_foreign_header() -> None:
     store = Unanswered(inner, lambda: inner.put(base.key, foreign))
     written = change(metadata={"m": 1}, delete_scope=(C("p") == 1,))
     with pytest.raises(CommitStateUnknownError) as caught:
-        commit(store, "d", written, base, FAST)
+        commit(store, "d", written, base)
     assert caught.value.write_id == written.write_id
     assert len(list(inner.list("d/indices/"))) == 2
 
@@ -466,7 +469,7 @@ def test_unreadable_after_no_answer() -> None:
     base = create(inner, stage(inner, 1, [1]))
     store = FaultyStore(inner, lambda call: Fault.FAIL if is_swap(call) or call.verb == "get_many" else None)
     with pytest.raises(CommitStateUnknownError, match="cannot be read"):
-        commit(store, "d", change(metadata={"m": 1}), base, FAST)
+        commit(store, "d", change(metadata={"m": 1}), base)
 
 
 def test_any_failure_before_the_swap_changes_nothing() -> None:
@@ -480,7 +483,7 @@ def test_any_failure_before_the_swap_changes_nothing() -> None:
             inner, lambda call, n=step, c=calls: c.append(call) or (Fault.REFUSE if len(c) == n else None)
         )
         try:
-            commit(store, "d", change(part), base, FAST)
+            commit(store, "d", change(part), base)
             break
         except StoreError:
             refused += 1
@@ -497,7 +500,7 @@ def test_msgpack_gives_way_to_json() -> None:
     base = create(store, a, header_format="msgpack")
     json = encode_header(replace(base.header, format="json", state=None))
     shared = Meanwhile(store, lambda: store.put(header_key("d", "json"), json))
-    done = commit(shared, "d", change(b), base, FAST)
+    done = commit(shared, "d", change(b), base)
     assert (labels(done), done.header.format) == ([a.label, b.label], "json")
     assert store.get_many([header_key("d", "msgpack")]) == [None]
 
@@ -527,7 +530,7 @@ def test_late_creator_gives_way_to_what_is_committed() -> None:
             inner.delete([key])  # gives way
 
     shared = Meanwhile(FaultyStore(inner, other_writer), lambda: inner.put(key, other.get(late).data))
-    done = commit(shared, "d", change(b), base, FAST)
+    done = commit(shared, "d", change(b), base)
     assert labels(done) == labels(load_snapshot("d", inner)) == [a.label, b.label]
 
 
@@ -557,7 +560,7 @@ def test_msgpack_that_cannot_be_checked() -> None:
     base = create(inner, stage(inner, 1, [1]), header_format="msgpack")
     store = FaultyStore(inner, lambda call: Fault.FAIL if call.verb == "get_many" and call.keys == 2 else None)
     with pytest.raises(CommitStateUnknownError):
-        commit(store, "d", change(stage(inner, 2, [2])), base, FAST)
+        commit(store, "d", change(stage(inner, 2, [2])), base)
     assert sorted(index(load_snapshot("d", inner))) == [1, 2]
 
 
@@ -568,7 +571,7 @@ def test_leftover_msgpack_header_goes() -> None:
     store.put(header_key("d", "json"), encode_header(replace(base.header, format="json", state=None)))
     found = load_snapshot("d", store)
     assert found.shadowed
-    commit(store, "d", change(metadata={"m": 1}), found, FAST)
+    commit(store, "d", change(metadata={"m": 1}), found)
     assert [store.get_many([header_key("d", f)]) == [None] for f in ("json", "msgpack")] == [False, True]
 
 

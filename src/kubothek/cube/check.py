@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from kubothek.cube.check_cells import check_cells
 from kubothek.cube.cleanup import list_traces
 from kubothek.cube.members import cube_not_found, describe_member, list_members, pin_each
-from kubothek.dataset.commit import WORLD
 from kubothek.dataset.snapshot import Snapshot
 from kubothek.dataset.staging.arguments import check_flag
 from kubothek.dataset.upkeep.garbage import DAY, find_dataset_garbage
@@ -134,7 +133,7 @@ def _orphans(prefix: str, pinned: Mapping[str, object], store: Store) -> Iterato
     """Find what datasets without a header have left behind; what is younger may be that of a first write."""
     known = {member_uuid(prefix, name) for name in pinned}
     for uuid in list_traces(prefix, store):
-        garbage = None if uuid in known else find_dataset_garbage(uuid, store, WORLD.clock() - DAY)
+        garbage = None if uuid in known else find_dataset_garbage(uuid, store, store.world.clock() - DAY)
         if garbage is not None and garbage.keys and not garbage.is_dataset:
             message = (
                 f"{len(garbage.keys):,} object(s) are left of a dataset without a header: it was deleted half-way, or "

@@ -11,7 +11,6 @@ from datetime import timedelta
 
 from kubothek.codec.keys import private_root
 from kubothek.cube.members import cube_not_found, is_member
-from kubothek.dataset.commit import WORLD
 from kubothek.dataset.staging.arguments import check_flag
 from kubothek.dataset.upkeep.garbage import (
     DAY,
@@ -80,7 +79,7 @@ def cleanup_cube(
     """
     prefix, opened = cube_prefix(cube), open_store(store)
     check_flag(dry_run, "dry_run")
-    before = oldest_allowed(WORLD.clock(), older_than)
+    before = oldest_allowed(opened.world.clock(), older_than)
 
     def look(uuid: str) -> DatasetGarbage | CorruptDatasetError | None:
         try:

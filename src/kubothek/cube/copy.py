@@ -7,7 +7,6 @@ what they created is withdrawn. In the source only names matter, so that a broke
 
 from __future__ import annotations
 
-import uuid as uuids
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from kubothek.cube.commit import CubeCommit, commit_in_order
@@ -160,7 +159,7 @@ def _prepare(
     target: Store,
 ) -> list[DatasetCopy]:
     """Decide what each copy consists of, in the order of the commits."""
-    call = CubeCall(uuids.uuid4().hex, _OPERATION, tuple(new for _, new in names))
+    call = CubeCall(target.world.new_id(), _OPERATION, tuple(new for _, new in names))
     copies, broken = list[DatasetCopy](), list[CorruptDatasetError]()
     for one, new in names:
         base = there.get(new)

@@ -5,7 +5,6 @@ The seed says which cells exist, so they vanish at once; what the other datasets
 
 from __future__ import annotations
 
-import uuid as uuids
 from collections.abc import Iterable
 from typing import Any
 
@@ -72,7 +71,7 @@ def remove_partitions(
     condition = removal_condition(where, spec)
     ids = select_datasets(spec.uuid_prefix, found.snapshots, chosen)
     ids = tuple(sorted(ids, key=lambda name: (name != spec.seed_dataset, name)))
-    write_id = uuids.uuid4().hex
+    write_id = opened.world.new_id()
     commits = []
     for dataset_id in ids:
         base = found.snapshots[dataset_id]

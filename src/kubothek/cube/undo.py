@@ -11,13 +11,12 @@ on a dataset that was overwritten cannot be separated from it.
 
 from __future__ import annotations
 
-import uuid as uuids
 from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kubothek.dataset.commit import WORLD, Commit, commit
+from kubothek.dataset.commit import Commit, commit
 from kubothek.dataset.delete_scope import select_deleted
 from kubothek.dataset.indices.lookup import load_postings
 from kubothek.dataset.snapshot import Snapshot, find_snapshot
@@ -49,7 +48,7 @@ def take_back(made: Commit, change: ChangeSet) -> None:
         except StoreError:  # nothing was changed, and a store that has failed may be back in a moment
             if attempt == _TRIES - 1:
                 raise
-            WORLD.pause(_FIRST_PAUSE * 2**attempt)
+            made.after.store.world.pause(_FIRST_PAUSE * 2**attempt)
         else:
             return
 
@@ -64,7 +63,7 @@ def _restore(made: Commit, change: ChangeSet) -> bool:
     if len(_missing(named_keys(content), after)):
         return False
     try:
-        commit(after.store, after.uuid, ChangeSet(uuids.uuid4().hex, _undo(change), restore=content), after)
+        commit(after.store, after.uuid, ChangeSet(after.store.world.new_id(), _undo(change), restore=content), after)
     except CommitConflictError:
         return False
     return True
@@ -130,7 +129,7 @@ def _reversal(made: Commit, change: ChangeSet, now: Snapshot, back: tuple[Staged
     entries = {} if change.create else change.metadata
     ours = [name for name, value in entries.items() if now.header.metadata.get(name) == value]
     return ChangeSet(
-        write_id=uuids.uuid4().hex,
+        write_id=now.store.world.new_id(),
         operation=_undo(change),
         remove_labels=tuple(added.filter(pc.is_in(added, value_set=labels)).to_pylist()),
         revived=tuple(part for part, there in zip(back, known, strict=True) if not there),

@@ -8,7 +8,6 @@ dataset is consistent by itself and tells which call it belongs to; the same cal
 
 from __future__ import annotations
 
-import uuid as uuids
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -103,7 +102,7 @@ def write_cube(data: Any, cube: Cube | str, store: Store, request: Request) -> d
     removed = None if request.remove is None else removal_condition(request.remove, spec)
     given = parse_cube_data(data, spec)
     kept = _check(given, spec, members, request)
-    writes = _writes(given, spec, pinned, kept, request, removed)
+    writes = _writes(given, spec, pinned, kept, request, removed, store.world.new_id())
     written: list[StagedPartition] = []
     with discard_on_error(store, written):
         staged = {write.dataset_id: _stage(write, spec, store, written) for write in writes}
@@ -152,11 +151,11 @@ def _writes(
     kept: Collection[str],
     request: Request,
     removed: Condition | None,
+    write_id: str,
 ) -> list[_Write]:
     """Return the writes of a call that may start, the seed's last."""
     metadata = parse_cube_metadata(request.metadata, given)
     ids = tuple(sorted(given, key=lambda name: (name == cube.seed_dataset, name)))
-    write_id = uuids.uuid4().hex
     call = CubeCall(write_id, request.function, ids) if len(ids) > 1 else None
     writes = []
     for name in ids:

@@ -19,12 +19,10 @@ staged data. Readers never wait.
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TypeVar
 
 import pyarrow as pa
@@ -52,26 +50,13 @@ from kubothek.model.staged import ChangeSet
 from kubothek.plan.apply import CREATION_TIME, NO_LABELS, RECENT_COMMITS, Candidate, apply_change
 from kubothek.plan.conflicts import find_conflict
 from kubothek.store.interface import LostRace, Store, Swapped
+from kubothek.store.world import World
 
 T = TypeVar("T")
 
 _ATTEMPTS = 500
 _DOUBTFUL_TRIES = 5
 _FIRST_PAUSE = 0.01
-_LONGEST_PAUSE = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a commit takes from the world beside the store: time (UTC), chance, and waiting."""
-
-    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
-    rng: random.Random = field(default_factory=random.SystemRandom)
-    sleep: Callable[[float], None] = time.sleep
-
-    def pause(self, longest: float) -> None:
-        """Wait a random time, so that writers that met do not meet again."""
-        self.sleep(self.rng.uniform(0, min(_LONGEST_PAUSE, longest)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +80,7 @@ class _Lost:
     winner: Snapshot | None
 
 
-WORLD = Surroundings()
-
-
-def commit(
-    store: Store, uuid: str, change: ChangeSet, base: Snapshot | None, surroundings: Surroundings = WORLD
-) -> Snapshot:
+def commit(store: Store, uuid: str, change: ChangeSet, base: Snapshot | None) -> Snapshot:
     """Make a change to a dataset, on top of whatever others commit meanwhile.
 
     Parameters
@@ -113,8 +93,6 @@ def commit(
         What to do. Its staged files are not touched, also when the commit fails.
     base
         The dataset as the change was prepared for it; ``None`` where it did not exist.
-    surroundings
-        Clock, randomness and sleep.
 
     Returns
     -------
@@ -130,25 +108,23 @@ def commit(
     InvalidInputError, NotFoundError, AlreadyExistsError
         The change does not fit the base; nothing was committed.
     """
-    return make_commit(store, uuid, change, base, surroundings).after
+    return make_commit(store, uuid, change, base).after
 
 
-def make_commit(
-    store: Store, uuid: str, change: ChangeSet, base: Snapshot | None, surroundings: Surroundings = WORLD
-) -> Commit:
+def make_commit(store: Store, uuid: str, change: ChangeSet, base: Snapshot | None) -> Commit:
     """Make a change as :func:`commit` does, and tell also what it was made on: others may have come before it."""
     check_uuid(uuid)
-    incarnation = f"{surroundings.rng.getrandbits(128):032x}"
+    incarnation = store.world.new_id()
     current, unused = base, list[str]()
     try:
         for attempt in range(_ATTEMPTS):
-            started = surroundings.clock()
-            candidate = _decide(uuid, change, base, current, incarnation, surroundings)
+            started = store.world.clock()
+            candidate = _decide(uuid, change, base, current, incarnation, started)
             written: list[str] = []
             try:
-                ready = _prepare(store, candidate, surroundings, written, current)
+                ready = _prepare(store, candidate, written, current)
                 stale = _first_schemas(store, candidate) if current is None else candidate.changed_tables
-                ours = (candidate, change, current, surroundings)
+                ours = (candidate, change, current)
                 outcome = ready if isinstance(ready, _Lost) else _swap(store, ready, *ours)
             except CommitStateUnknownError:
                 raise
@@ -161,8 +137,8 @@ def make_commit(
             unused += written
             current = outcome.winner
             # About as long as one attempt: who waits longer finds that those who just won have won again.
-            lost_seconds = (surroundings.clock() - started).total_seconds()
-            surroundings.pause(lost_seconds * (1 + attempt / 8))
+            lost_seconds = (store.world.clock() - started).total_seconds()
+            store.world.pause(lost_seconds * (1 + attempt / 8))
     finally:
         if unused:
             with suppress(StoreError):  # nothing refers to them: what is left costs space alone
@@ -181,7 +157,7 @@ def _decide(
     base: Snapshot | None,
     current: Snapshot | None,
     incarnation: str,
-    surroundings: Surroundings,
+    time: datetime,
 ) -> Candidate:
     """Apply the change to the current state; after a lost race every objection is a conflict."""
     now = None if current is None else current.base
@@ -195,7 +171,7 @@ def _decide(
             change,
             uuid=uuid,
             incarnation=incarnation,
-            now=surroundings.clock(),
+            now=time,
             label_prefixes=label_prefixes,
             deleted=NO_LABELS if current is None or change.overwrite else select_deleted(current, change.delete_scope),
         )
@@ -211,15 +187,13 @@ def _decide(
         ) from error
 
 
-def _prepare(
-    store: Store, candidate: Candidate, surroundings: Surroundings, written: list[str], current: Snapshot | None
-) -> Header | _Lost:
+def _prepare(store: Store, candidate: Candidate, written: list[str], current: Snapshot | None) -> Header | _Lost:
     """Write the new index files and return the header that refers to them."""
     header = candidate.header
     if not candidate.merges:
         return header
     try:
-        new = write_indices(store, header.uuid, candidate.merges, surroundings.clock(), written)
+        new = write_indices(store, header.uuid, candidate.merges, store.world.clock(), written)
     except CorruptDatasetError:  # of a base that others have replaced or deleted meanwhile, the files may be gone
         now = find_snapshot(header.uuid, store)
         if _etag(now) == _etag(current):
@@ -245,7 +219,6 @@ def _swap(
     candidate: Candidate,
     change: ChangeSet,
     current: Snapshot | None,
-    surroundings: Surroundings,
 ) -> _Committed | _Lost:
     """Put the header in the place of the current one, and find out whether that took place."""
     key, data = header_key(header.uuid, header.format), encode_header(header)
@@ -266,24 +239,22 @@ def _swap(
             keys, partitions = header.partition_keys or (), header.partitions
             ours = Snapshot(store, header, outcome.etag, keys, partitions, candidate.schemas)
             if header.format == "msgpack":
-                found = _read_back(header.uuid, store, change, surroundings)
+                found = _read_back(header.uuid, store, change)
                 if found is not None and found.header.format == "json":  # readers do not see ours
-                    return _hidden(ours, found, change, current, surroundings)
-            return _Committed(ours) if current is not None else _created(ours, change, surroundings)
-        found = _read_back(header.uuid, store, change, surroundings)
+                    return _hidden(ours, found, change, current)
+            return _Committed(ours) if current is not None else _created(ours, change)
+        found = _read_back(header.uuid, store, change)
         if found is not None and _contains(found, change, current):
-            return _Committed(found) if current is not None else _created(found, change, surroundings)
+            return _Committed(found) if current is not None else _created(found, change)
         if isinstance(outcome, LostRace) or _lists_all_since(found, current):
             return _Lost(found)
         if _etag(found) != _etag(current):
             raise _unknown(header.uuid, change, "what is there now does not tell") from outcome.error
-        surroundings.pause(_FIRST_PAUSE * 2**attempt)
+        store.world.pause(_FIRST_PAUSE * 2**attempt)
     raise _unknown(header.uuid, change, f"{_DOUBTFUL_TRIES} tries got no answer")
 
 
-def _hidden(
-    ours: Snapshot, found: Snapshot, change: ChangeSet, current: Snapshot | None, surroundings: Surroundings
-) -> _Committed | _Lost:
+def _hidden(ours: Snapshot, found: Snapshot, change: ChangeSet, current: Snapshot | None) -> _Committed | _Lost:
     """Settle who gives way where a JSON header hides the msgpack header that was just put.
 
     Ours is taken back, but for one that holds what others have committed, hidden by one of a dataset that is just being
@@ -301,13 +272,13 @@ def _hidden(
         for attempt in range(2 * _DOUBTFUL_TRIES):  # for longer than the other waits for us
             if store.get_many([found.key])[0] is None:
                 return _Committed(ours)
-            surroundings.sleep(_FIRST_PAUSE * 2**attempt)
+            store.world.sleep(_FIRST_PAUSE * 2**attempt)
     except StoreError as error:
         raise _unknown(ours.uuid, change, f"whether {found.key!r} is in its way cannot be read") from error
     raise _unknown(ours.uuid, change, f"{found.key!r}, which another writer created at the same time, is in its way")
 
 
-def _created(ours: Snapshot, change: ChangeSet, surroundings: Surroundings) -> _Committed | _Lost:
+def _created(ours: Snapshot, change: ChangeSet) -> _Committed | _Lost:
     """Settle who gives way where another writer created the dataset in the other format at the same moment.
 
     Each puts its header first and looks for the other's then. The msgpack writer takes its own back when it finds a
@@ -319,9 +290,9 @@ def _created(ours: Snapshot, change: ChangeSet, surroundings: Surroundings) -> _
     why = f"whether {other!r} is in its way cannot be read"
     try:
         for attempt in range(_DOUBTFUL_TRIES):
-            if _patiently(lambda: store.get_many([other])[0], ours.uuid, change, surroundings, why) is None:
+            if _patiently(lambda: store.get_many([other])[0], ours.uuid, change, store.world, why) is None:
                 return _Committed(ours)
-            surroundings.pause(_FIRST_PAUSE * 2**attempt)
+            store.world.pause(_FIRST_PAUSE * 2**attempt)
         if _etag(find_snapshot(ours.uuid, store)) == ours.etag:  # nobody has built on it
             store.delete([ours.key])
             return _Lost(find_snapshot(ours.uuid, store))
@@ -334,19 +305,19 @@ def _etag(snapshot: Snapshot | None) -> str | None:
     return None if snapshot is None else snapshot.etag
 
 
-def _read_back(uuid: str, store: Store, change: ChangeSet, surroundings: Surroundings) -> Snapshot | None:
+def _read_back(uuid: str, store: Store, change: ChangeSet) -> Snapshot | None:
     """Pin what is there now; other software does not always write atomically, so a torn header gets another look."""
-    return _patiently(lambda: find_snapshot(uuid, store), uuid, change, surroundings, "the header cannot be read now")
+    return _patiently(lambda: find_snapshot(uuid, store), uuid, change, store.world, "the header cannot be read now")
 
 
-def _patiently(look: Callable[[], T], uuid: str, change: ChangeSet, surroundings: Surroundings, else_: str) -> T:
+def _patiently(look: Callable[[], T], uuid: str, change: ChangeSet, world: World, else_: str) -> T:
     """Look at the store after the swap; one request that fails does not make the outcome unknown."""
     for attempt in range(_DOUBTFUL_TRIES):
         try:
             return look()
         except (StoreError, CorruptDatasetError) as error:
             last = error
-            surroundings.pause(_FIRST_PAUSE * 2**attempt)
+            world.pause(_FIRST_PAUSE * 2**attempt)
     raise _unknown(uuid, change, else_) from last
 
 

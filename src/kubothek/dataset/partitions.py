@@ -6,7 +6,6 @@ the one that commits (:func:`commit_dataset`). What was staged and is never comm
 
 from __future__ import annotations
 
-import uuid as uuids
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -117,7 +116,7 @@ def write_partitions(
         compression=compression,
         rows_per_row_group=rows_per_row_group,
     )
-    write_id = uuids.uuid4().hex
+    write_id = opened.world.new_id()
     expected = None if base is None else base.schemas
     staging = Staging(opened, uuid, write_id, incarnation(base, write_id), layout, expected)
     written: list[StagedPartition] = []
@@ -188,7 +187,7 @@ def commit_dataset(
     if base is None and indices is None:
         indices = _carried_by_all(staged)
     change = ChangeSet(
-        write_id=uuids.uuid4().hex,
+        write_id=opened.world.new_id(),
         operation="commit_dataset",
         added=staged,
         partition_keys=keys,
@@ -247,7 +246,7 @@ def create_empty_dataset(
     check_uuid(uuid)
     given = _parse_schemas(schema, table, uuid)
     change = ChangeSet(
-        write_id=uuids.uuid4().hex,
+        write_id=opened.world.new_id(),
         operation="create_empty_dataset",
         tables=record_schemas(given, layout, f"dataset {uuid!r}"),
         partition_keys=layout.partition_on,

@@ -7,7 +7,6 @@ as it was.
 
 from __future__ import annotations
 
-import uuid as uuids
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -136,7 +135,7 @@ def write_dataset(
             uuid=uuid,
         )
     change = ChangeSet(
-        write_id=uuids.uuid4().hex,
+        write_id=opened.world.new_id(),
         operation="write_dataset",
         partition_keys=layout.partition_on,
         index_columns=layout.secondary_indices,
@@ -230,7 +229,7 @@ def update_dataset(
             f"The update of dataset {uuid!r} has nothing to do: give data, a delete_scope or metadata."
         )
     change = ChangeSet(
-        write_id=uuids.uuid4().hex,
+        write_id=opened.world.new_id(),
         operation="update_dataset",
         partition_keys=None if partition_on is None and base is not None else layout.partition_on,
         index_columns=None if secondary_indices is None and base is not None else layout.secondary_indices,

@@ -11,7 +11,6 @@ The commit merges runs and inline values alike, so nothing has to be made distin
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 
@@ -47,7 +46,7 @@ class IndexValues:
     def __init__(self, store: Store, prefix: str, kind: pa.DataType, held_bytes: int = _HELD_BYTES) -> None:
         self._store = store
         self._kind = kind
-        self._key = f"{prefix}{secrets.token_hex(16)}.arrow"
+        self._key = f"{prefix}{store.world.new_id()}.arrow"
         self._held: list[pa.Array] = []
         self._most = held_bytes
         self._bytes = 0

@@ -7,7 +7,6 @@ as Arrow files, so that memory stays bounded and little passes through Spark.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -81,7 +80,7 @@ class IndexTask:
 
 
 def _stage(store: Store, prefix: str, content: pa.Table) -> str:
-    key = f"{prefix}{secrets.token_hex(16)}.arrow"
+    key = f"{prefix}{store.world.new_id()}.arrow"
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with store.create_file(key) as sink, pa.ipc.new_file(sink, content.schema, options=options) as writer:
         writer.write_table(content.combine_chunks())

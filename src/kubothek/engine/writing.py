@@ -9,7 +9,6 @@ is raised here, before anything refers to the files. Values to index are gathere
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -213,7 +212,7 @@ class _OpenFile:
     def __init__(self, store: Store, task: WriteTask, directory: str, place: tuple[object, ...]) -> None:
         self.place = place
         self._task = task
-        self._label = directory + file_name(task.write_id, secrets.token_hex(16))
+        self._label = directory + file_name(task.write_id, store.world.new_id())
         self._key = data_key(task.uuid, task.table, self._label)
         self._stack = ExitStack()
         self._sink = self._stack.enter_context(store.create_file(self._key))

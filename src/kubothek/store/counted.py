@@ -30,6 +30,7 @@ class CountedReads(Store):
 
     def __init__(self, inner: Store) -> None:
         super().__init__(inner.url)
+        self.world = inner.world
         self._inner = inner
         self._lock = threading.Lock()
         self.requests: Counter[str] = Counter()

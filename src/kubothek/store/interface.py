@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from kubothek.errors import InvalidInputError, ObjectNotFoundError, StoreError
 from kubothek.store.range_file import RangeFile
+from kubothek.store.world import WORLD, World
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://|(file):/")
 _CLASSES: dict[str, type[Store]] = {}
@@ -100,6 +101,8 @@ class Store:
     """
 
     url: str
+    world: World = WORLD
+    """Clock, chance and patience of the process that uses the store."""
     can_swap: bool = True
     """Whether :meth:`create` and :meth:`replace` are safe against other writers."""
 

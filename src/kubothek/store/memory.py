@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -140,7 +140,7 @@ class MemoryStore(Store, schemes=("memory",)):
         with self._objects.lock:
             if not allowed(self._objects.by_key.get(key)):
                 return LostRace()
-            self._objects.by_key[key] = _Object(blob, datetime.now(UTC))
+            self._objects.by_key[key] = _Object(blob, self.world.clock())
         return Swapped(blob.etag)
 
 

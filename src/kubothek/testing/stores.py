@@ -41,7 +41,7 @@ class WrappedStore(Store):
 
     def __init__(self, inner: str | Store) -> None:
         self.inner = open_store(inner)
-        self.can_swap = self.inner.can_swap
+        self.can_swap, self.world = self.inner.can_swap, self.inner.world
         super().__init__(self.inner.url)
 
     def around(self, call: Call, act: Callable[[], T]) -> T:

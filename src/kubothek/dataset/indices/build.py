@@ -11,7 +11,6 @@ others committed meanwhile, new files are read and the commit is tried again; fi
 
 from __future__ import annotations
 
-import uuid as uuids
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -92,7 +91,7 @@ def build_dataset_indices(
     wanted = _columns(columns)
     base = load_snapshot(uuid, opened)
     check_index_columns(wanted, DatasetLayout(base.partition_keys, base.schemas), uuid)
-    change = ChangeSet(write_id=uuids.uuid4().hex, operation="build_dataset_indices")
+    change = ChangeSet(write_id=opened.world.new_id(), operation="build_dataset_indices")
     with _staging(opened, base, change.write_id, spark) as task:
         return Dataset(_build(base, change, wanted, task, spark))
 
@@ -146,7 +145,7 @@ def drop_dataset_indices(uuid: str, store: StoreLike, columns: str | Sequence[st
             f"{listed(base.index_columns)}.",
             columns=unknown,
         )
-    change = ChangeSet(write_id=uuids.uuid4().hex, operation="drop_dataset_indices", drop_indices=wanted)
+    change = ChangeSet(write_id=opened.world.new_id(), operation="drop_dataset_indices", drop_indices=wanted)
     return Dataset(commit(opened, uuid, change, base))
 
 

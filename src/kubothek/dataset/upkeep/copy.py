@@ -7,7 +7,6 @@ are deleted, but for those that the target's header names by then: another copy 
 
 from __future__ import annotations
 
-import uuid as uuids
 from collections.abc import Iterable, MutableSequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from datetime import datetime, timedelta
 import pyarrow.compute as pc
 
 from kubothek.codec.keys import check_uuid, index_key, is_deletion_key, schema_key
-from kubothek.dataset.commit import WORLD, commit
+from kubothek.dataset.commit import commit
 from kubothek.dataset.dataset import Dataset
 from kubothek.dataset.snapshot import Snapshot, find_snapshot, load_snapshot
 from kubothek.dataset.staging.arguments import check_flag
@@ -157,7 +156,7 @@ def prepare_copy(
     there = list_objects(uuid, target)
     # A deletion that is going on, or was cut short, may still delete what had these names.
     deleting = any(map(is_deletion_key, there.filter(pc.equal(there["kind"], "passing"))["key"].to_pylist()))
-    now = WORLD.clock()
+    now = target.world.clock()
     taken = set(there["key"].to_pylist())
     plan = plan_copy(
         source.base,
@@ -165,12 +164,12 @@ def prepare_copy(
         source_objects=list_objects(source.uuid, source.store),
         target_objects=there,
         index_keys=_index_keys(source, uuid, taken, now),
-        new_name=lambda: uuids.uuid4().hex,
+        new_name=target.world.new_id,
         keep_names=not deleting,
         doomed=find_garbage(there, [] if base is None else [base.header], now - _SAFE),
     )
     change = ChangeSet(
-        write_id=uuids.uuid4().hex if call is None else call.id,
+        write_id=target.world.new_id() if call is None else call.id,
         operation="copy_dataset" if call is None else call.operation,
         restore=plan.header,
         must_be_absent=base is None,

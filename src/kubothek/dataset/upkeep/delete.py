@@ -14,7 +14,6 @@ created meanwhile has names of its own for its files; only copies of the same da
 
 from __future__ import annotations
 
-import uuid as uuids
 from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
@@ -123,7 +122,7 @@ def _note(uuid: str, store: Store, headers: Mapping[str, Header | None]) -> str:
         objects = list_objects(uuid, store)
         found = pc.is_in(objects["kind"], value_set=pa.array(wanted, pa.string()))
         keys += objects["key"].filter(found).chunks
-    incarnation = next((h.state.incarnation for h in readable if h.state is not None), uuids.uuid4().hex)
+    incarnation = next((h.state.incarnation for h in readable if h.state is not None), store.world.new_id())
     key = deletion_key(uuid, incarnation)
     store.put(key, encode_deletion(pc.unique(pa.concat_arrays(keys))))
     return key

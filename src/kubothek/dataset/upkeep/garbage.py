@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kubothek.codec.keys import check_uuid
-from kubothek.dataset.commit import WORLD
 from kubothek.dataset.snapshot import find_snapshot, not_found
 from kubothek.dataset.staging.arguments import check_flag
 from kubothek.dataset.upkeep.objects import find_headers, list_objects
@@ -82,7 +81,7 @@ def garbage_collect_dataset(
     opened = open_store(store)
     check_uuid(uuid)
     check_flag(dry_run, "dry_run")
-    now = WORLD.clock()
+    now = opened.world.clock()
     before = oldest_allowed(now, older_than)
     garbage = find_dataset_garbage(uuid, opened, before)
     if garbage is None:
