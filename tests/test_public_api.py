@@ -17,8 +17,12 @@ PUBLIC = [
     "Cube",
     "Dataset",
     "DatasetStats",
+    "History",
+    "HistoryEntry",
     "Index",
     "Partition",
+    "Pin",
+    "PinnedDataset",
     "Problem",
     "Query",
     "Scan",
@@ -47,6 +51,7 @@ PUBLIC = [
     "open_dataset",
     "query_cube",
     "remove_partitions",
+    "rollback_dataset",
     "update_cube",
     "update_dataset",
     "verify_dataset",
@@ -95,6 +100,6 @@ def test_order_of_arguments(name: str) -> None:
     """Data, subject, store, and what it means nothing without, come by position; everything else by name."""
     parameters = inspect.signature(getattr(kubothek, name)).parameters.values()
     positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    order = ["data", "schema", "cube", "uuid_prefix", "uuid", "store", "columns", "where", "condition", "value"]
+    order = ["data", "schema", "cube", "uuid_prefix", "uuid", "store", "to", "columns", "where", "condition", "value"]
     assert positional == [name for name in order if name in positional]
     assert ("store" in positional) is not name.startswith("condition_")

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from benchmarks.data import Data, Size
 from benchmarks.figures import Figures
 from benchmarks.timing import Case
-from benchmarks.works import cube, local, lookup, memory, scan, wide, write
+from benchmarks.works import commits, cube, local, lookup, memory, scan, wide, write
 
 ON_SPARK: Mapping[str, Callable[[SparkSession, Data], Iterator[Case]]] = {
     "cube": cube.cases,
@@ -24,7 +24,7 @@ ON_SPARK: Mapping[str, Callable[[SparkSession, Data], Iterator[Case]]] = {
     "local": local.cases,
 }
 
-IN_PROCESS: Mapping[str, Callable[[Path, Size], Iterator[Case]]] = {"lookup": lookup.cases}
+IN_PROCESS: Mapping[str, Callable[[Path, Size], Iterator[Case]]] = {"lookup": lookup.cases, "commits": commits.cases}
 """Of the directory of a size, where they keep their data, and the size."""
 
 ALONE: Mapping[str, Callable[[Path, Size], Figures]] = {

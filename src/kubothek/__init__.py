@@ -20,6 +20,7 @@ from kubothek.dataset.footers import collect_dataset_metadata
 from kubothek.dataset.hashing import hash_dataset
 from kubothek.dataset.indices.build import build_dataset_indices, drop_dataset_indices
 from kubothek.dataset.partitions import commit_dataset, create_empty_dataset, write_partitions
+from kubothek.dataset.rollback import rollback_dataset
 from kubothek.dataset.scan import Scan
 from kubothek.dataset.upkeep.copy import copy_dataset
 from kubothek.dataset.upkeep.delete import delete_dataset
@@ -29,6 +30,8 @@ from kubothek.dataset.write import update_dataset, write_dataset
 from kubothek.model.condition import C, Condition
 from kubothek.model.condition_json import condition_from_json, condition_to_json
 from kubothek.model.cube import Cube
+from kubothek.model.history import History, HistoryEntry
+from kubothek.model.pin import Pin, PinnedDataset
 from kubothek.model.problem import Problem
 from kubothek.model.staged import StagedPartition
 from kubothek.model.stats import DatasetStats
@@ -40,8 +43,12 @@ __all__ = [
     "Cube",
     "Dataset",
     "DatasetStats",
+    "History",
+    "HistoryEntry",
     "Index",
     "Partition",
+    "Pin",
+    "PinnedDataset",
     "Problem",
     "Query",
     "Scan",
@@ -70,6 +77,7 @@ __all__ = [
     "open_dataset",
     "query_cube",
     "remove_partitions",
+    "rollback_dataset",
     "update_cube",
     "update_dataset",
     "verify_dataset",

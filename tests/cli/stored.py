@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,8 +15,10 @@ from kubothek.codec.header import encode_header
 from kubothek.codec.index import encode_index
 from kubothek.codec.keys import data_key, header_key, index_key, schema_key
 from kubothek.codec.schema import encode_schema
-from kubothek.model.header import CommitState, Header, partitions_schema
+from kubothek.dataset.versions import keep_version
+from kubothek.model.header import CommitInfo, CommitState, Header, partitions_schema
 from kubothek.plan.cube.metadata import cube_metadata
+from kubothek.plan.foreign import FOREIGN_COMMIT, foreign_commit_id
 
 SCHEMA = pa.schema([("p", pa.int64()), ("q", pa.string()), ("i1", pa.int64()), ("v1", pa.list_(pa.float64()))])
 LABELS = ("p=1/q=a/f1", "p=1/q=北京/f2", "p=2/q=a/f3")
@@ -39,8 +42,16 @@ def put_dataset(url: str, uuid: str = "u", times: int = 1) -> Store:
     state = CommitState(version=3, commit="c", recent=("c",), incarnation="1f", schema={"table": SCHEMA})
     header = Header(uuid, ("p", "q"), partitions, indices={"i1": index}, metadata=METADATA, state=state)
     store.put(index, encode_index("i1", [INDEX]))
-    store.put(header_key(uuid, "json"), encode_header(header))
+    put_versions(store, header, state)
     return store
+
+
+def put_versions(store: Store, header: Header, state: CommitState) -> None:
+    """Put a header, and a copy of it for each version up to its own."""
+    for version in range(1, state.version + 1):
+        kept = replace(header, state=replace(state, version=version))
+        keep_version(store, kept, encode_header(kept))
+    store.put(header_key(header.uuid, "json"), encode_header(header))
 
 
 def put_foreign_dataset(url: str, uuid: str = "u") -> Store:
@@ -52,6 +63,27 @@ def put_foreign_dataset(url: str, uuid: str = "u") -> Store:
     for table in ("a", "b"):
         store.put(schema_key(uuid, table), encode_schema(SCHEMA))
     store.put(header_key(uuid, "msgpack"), encode_header(Header(uuid, None, partitions, format="msgpack")))
+    return store
+
+
+def put_history(url: str, uuid: str = "h") -> Store:
+    """Put a dataset with five versions: the third was overwritten by the fourth, which is of other software."""
+    store = Store(url)
+    told = [("write_dataset", 2, 0, 1234567), ("update_dataset", 1, 0, None), ("update_dataset", 12, 2, 120_000)]
+    told += [(FOREIGN_COMMIT, 0, 12, 0), ("garbage_collect_dataset", 0, 0, 0)]
+    for version, (operation, added, removed, rows) in enumerate(told, start=1):
+        commit = foreign_commit_id(uuid, str(version)) if operation == FOREIGN_COMMIT else str(version) * 32
+        ours = ("Zoë", "kubothek 0.1.0") if operation != FOREIGN_COMMIT else ("", "")
+        overwrote = ("3" * 32,) if operation == FOREIGN_COMMIT else ()
+        time = datetime(2026, 7, version, 12, 30, 0, 123456, tzinfo=UTC)
+        info = CommitInfo(time, operation, *ours, added, removed, rows, overwrote)
+        state = CommitState(version, commit, (commit,), "1f", {"table": SCHEMA}, info=info)
+        labels = LABELS[: min(version, 2)]
+        files = [data_key(uuid, "table", label) for label in labels]
+        partitions = pa.table([labels, [1200] * len(labels), [999] * len(labels), files], partitions_schema(("table",)))
+        header = Header(uuid, ("p", "q"), partitions, metadata=METADATA, state=state)
+        keep_version(store, header, encode_header(header))
+    store.put(header_key(uuid, "json"), encode_header(header))
     return store
 
 
@@ -89,6 +121,5 @@ def put_cube(url: str, prefix: str = "c", files: int = 2) -> Store:
         state = CommitState(
             version=number + 1, commit="c", recent=("c",), incarnation="1f", schema={"table": pa.schema(columns)}
         )
-        header = Header(uuid, keys, partitions, indices=indices, metadata=metadata, state=state)
-        store.put(header_key(uuid, "json"), encode_header(header))
+        put_versions(store, Header(uuid, keys, partitions, indices=indices, metadata=metadata, state=state), state)
     return store

@@ -9,7 +9,16 @@ import pyarrow as pa
 import pytest
 from tests.cli.stored import run
 
-from kubothek import Cube, Store, build_cube, check_cube, delete_cube, discover_cube, query_cube
+from kubothek import (
+    Cube,
+    Store,
+    build_cube,
+    check_cube,
+    delete_cube,
+    discover_cube,
+    query_cube,
+    remove_partitions,
+)
 from kubothek.errors import StoreError
 from kubothek.testing.stores import Fault, FaultyStore
 
@@ -134,6 +143,46 @@ def test_cleanup_deletes_what_it_lists() -> None:
     assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "✓ deleted 2 objects, 3.0 kB")
     assert {line.split()[-1] for line in result.stdout.splitlines()[1:-1]} == drawn
     assert keys(store) == before
+
+
+def test_cleanup_gives_up_versions() -> None:
+    """With --keep, what older versions of the datasets had goes, and the cube is as it was."""
+    store = written()
+    remove_partitions("c", store, "p == 1")
+    before = query_cube("c", store).to_arrow()
+    assert run(store.url, "c", "cleanup", "--older-than", "0s", "--yes").stdout == "✓ there is nothing to delete\n"
+    result = run(store.url, "c", "cleanup", "--older-than", "0s", "--keep", "1", "--yes")
+    assert (result.exit_code, "c++seed/table/p=1/" in result.stdout) == (0, True)
+    assert query_cube("c", store).to_arrow() == before
+
+
+def test_a_pin_is_printed_and_asked_for() -> None:
+    """The line that is printed stands for the cube as it is, on the command line and in the library."""
+    store = written()
+    pin = run(store.url, "c", "pin").stdout
+    before = run(store.url, "c", "query", "--format", "json").stdout
+    remove_partitions("c", store, "p == 1")
+    assert run(store.url, "c", "query", "--at", pin, "--format", "json").stdout == before
+    assert "3 rows" in run(store.url, "c", "explain", "--at", pin).stdout
+    assert run(store.url, "c", "query", "--at", "2100-01-01T00:00Z", "--format", "json").stdout != before
+    assert query_cube("c", store, at=pin).to_arrow().num_rows == 3
+    assert json.loads(run(store.url, "c", "pin", "--datasets", "seed", "--json").stdout)["datasets"].keys() == {"seed"}
+
+
+@pytest.mark.parametrize(
+    ("at", "message"),
+    [
+        ("c: seed=1", "A pin is written as 'cube: dataset=version/commit"),
+        ("yesterday", "'yesterday' is no time"),
+        ("d: seed=1/c", "The pin is of cube 'd'"),
+        ("2020-01-01", "There was no dataset of cube 'c' yet"),
+    ],
+)
+def test_what_is_no_moment_is_refused(at: str, message: str) -> None:
+    """The message says how it is written, or what is wrong with it."""
+    result = run(written().url, "c", "query", "--at", at)
+    assert result.exit_code > 0
+    assert message in result.stderr
 
 
 def test_cleanup_spares_what_is_young() -> None:

@@ -13,6 +13,7 @@ COMMANDS = {
     "info": ["info"],
     "stats": ["stats"],
     "explain": ["explain"],
+    "pin": ["pin"],
     "check": ["check"],
     "index list": ["index", "list"],
     "index build": ["index", "build", "seed", "v1"],

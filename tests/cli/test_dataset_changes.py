@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from tests.cli.stored import run
 
-from kubothek import Dataset, delete_dataset, open_dataset, verify_dataset, write_dataset
+from kubothek import Dataset, delete_dataset, open_dataset, update_dataset, verify_dataset, write_dataset
 from kubothek.errors import DatasetNotFoundError, StoreError
 from kubothek.testing.stores import Fault, FaultyStore
 
@@ -21,6 +21,11 @@ def written(**options) -> Dataset:
     """Write a dataset of two partitions to a new store."""
     url = f"memory://{uuids.uuid4().hex}"
     return write_dataset(pa.table(ROWS), "u", url, partition_on="p", **options)
+
+
+def emptied(**options) -> Dataset:
+    """Write a dataset of two partitions and remove one, which makes a second version."""
+    return update_dataset(None, "u", written(**options).store, delete_scope=[{"p": 1}])
 
 
 def with_garbage() -> tuple[Dataset, str]:
@@ -53,19 +58,45 @@ def test_gc_deletes_what_it_lists(options: list[str], answer: str) -> None:
         (["gc", "--older-than", "0s"], "Delete 1 object, 1.5 kB?"),
         (["delete"], "This cannot be undone."),
         (["index", "drop", "i1"], "Drop the index on i1 of u?"),
+        (["rollback", "1"], "Bring back version 1 of u with 2 partitions, "),
     ],
-    ids=["gc", "delete", "index drop"],
+    ids=["gc", "delete", "index drop", "rollback"],
 )
 @pytest.mark.parametrize("answer", ["n\n", ""], ids=["refused", "nobody there"])
 def test_without_a_yes_nothing_goes(arguments: list[str], question: str, answer: str) -> None:
     """A no, or nobody who could answer, leaves all as it was, and the exit code says that it was not done."""
-    dataset = written(secondary_indices="i1")
+    dataset = emptied(secondary_indices="i1")
     dataset.store.put("u/table/p=1/left.parquet", DRAWN)
     before = keys(dataset)
     result = run(dataset.store.url, "dataset", "u", *arguments, input=answer)
     assert (result.exit_code, keys(dataset)) == (1, before)
     assert question in result.stderr
     assert ("--yes" in result.stderr) == (not answer)
+
+
+@pytest.mark.parametrize("keep", ["1", "0s"], ids=["number", "duration"])
+def test_gc_gives_up_versions(keep: str) -> None:
+    """What only they had goes with them, and they are in the history no more."""
+    url, gc = emptied().store.url, ["gc", "--older-than", "0s", "--yes"]
+    assert run(url, "dataset", "u", *gc).stdout == "✓ there is nothing to delete\n"
+    result = run(url, "dataset", "u", *gc, "--keep", keep)
+    assert (result.exit_code, "u/table/p=1/" in result.stdout, "/history/" in result.stdout) == (0, True, True)
+    assert "write_dataset" not in run(url, "dataset", "u", "history").stdout
+    assert "cannot be read any more" in run(url, "dataset", "u", "rollback", "1").stderr
+
+
+@pytest.mark.parametrize("version", ["1", "2100-01-01"], ids=["number", "time"])
+def test_rollback_brings_back_a_version(version: str) -> None:
+    """After a yes its partitions are there again, in a version of their own; for what is current nobody is asked."""
+    url = emptied().store.url
+    result = run(url, "dataset", "u", "rollback", version, input="y\n")
+    back = open_dataset("u", url)
+    if version == "1":
+        assert result.stdout.startswith("✓ brought back version 1 of u as version 3: 2 partitions, ")
+        assert (back.version, len(back.partitions)) == (3, 2)
+    else:
+        assert result.output == "✓ version 2 of u is current: there is nothing to bring back\n"
+        assert (result.exit_code, back.version, len(back.partitions)) == (0, 2, 1)
 
 
 def test_gc_spares_what_is_young() -> None:
@@ -181,9 +212,14 @@ def test_what_was_built_and_dropped_is_said() -> None:
 
 def test_a_dry_run_changes_nothing() -> None:
     """Whatever would go is still there."""
-    dataset = written(secondary_indices="i1")
+    dataset = emptied(secondary_indices="i1")
     before = keys(dataset)
-    for command in (["gc", "--older-than", "0s"], ["delete"], ["index", "drop", "i1"]):
+    for command in (
+        ["gc", "--older-than", "0s", "--keep", "1"],
+        ["delete"],
+        ["index", "drop", "i1"],
+        ["rollback", "1"],
+    ):
         assert run(dataset.store.url, "dataset", "u", *command, "--dry-run").exit_code == 0
     assert keys(dataset) == before
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
-from tests.cli.stored import METADATA, put_dataset, put_foreign_dataset, run
+from tests.cli.stored import METADATA, put_dataset, put_foreign_dataset, put_history, run
 
 from kubothek.cli import main
 
@@ -31,6 +31,12 @@ COMMANDS = {
     "delete-dry": ["delete", "--dry-run"],
     "delete-json": ["delete", "--dry-run", "--json"],
 }
+HISTORY = {
+    "history": ["history"],
+    "history-json": ["history", "--json"],
+    "rollback-dry": ["rollback", "1", "--dry-run"],
+    "rollback-json": ["rollback", "2026-07-02T14:30:01+02:00", "--dry-run", "--json"],
+}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -40,6 +46,7 @@ def _stored() -> None:
     store.put("u/table/p=9/q=ü/left.parquet", b"x" * 1500)
     store.put("u/table/left.parquet", b"x" * 20)
     put_foreign_dataset(URL, "foreign")
+    put_history(URL, "h")
 
 
 def golden(name: str) -> str:
@@ -54,6 +61,20 @@ def test_output_is_as_kept(name: str) -> None:
     assert (result.exit_code, result.stdout, result.stderr) == (0, golden(name), "")
 
 
+@pytest.mark.parametrize("name", HISTORY)
+def test_versions_are_shown(name: str) -> None:
+    """Who made which version, newest first; what came of other software, and what it has overwritten, is said."""
+    result = run(URL, "dataset", "h", *HISTORY[name])
+    assert (result.exit_code, result.stdout, result.stderr) == (0, golden(name), "")
+
+
+def test_what_was_overwritten_stands_out() -> None:
+    """In colours the commit of other software is another one; without them nothing is lost."""
+    shown = run(URL, "--color=always", "dataset", "h", "history", color=True).stdout
+    assert click.unstyle(shown) == golden("history")
+    assert "\x1b[33m" in shown
+
+
 @pytest.mark.parametrize("command", ["info", "partitions"])
 def test_what_is_not_recorded_is_said_to_be(command: str) -> None:
     """Headers of other software know no rows, bytes or versions, and may have several tables."""
@@ -64,7 +85,7 @@ def test_what_is_not_recorded_is_said_to_be(command: str) -> None:
 def test_what_is_kept_is_tested() -> None:
     """Each file belongs to a test."""
     kept = {path.stem for path in GOLDEN.iterdir()}
-    assert kept == {*COMMANDS, "foreign-info", "foreign-partitions"}
+    assert kept == {*COMMANDS, *HISTORY, "foreign-info", "foreign-partitions"}
 
 
 @pytest.mark.parametrize("name", ["info", "partitions", "gc-dry"])

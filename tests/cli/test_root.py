@@ -56,7 +56,7 @@ def test_help_explains_both_forms() -> None:
         (["--store", URL, "flat", "info"], 1, "There is no cube 'flat'"),
         (["--store", URL, "flights++seed", "info"], 2, "name of a dataset: kubothek dataset flights++seed."),
         (["--store", URL, "info"], 2, "'info' is a command on a cube; name the cube before it: kubothek CUBE info."),
-        (["flights", "inf"], 2, "No such command 'inf'. Did you mean 'info'?"),
+        (["flights", "inf"], 2, "No such command 'inf'. Did you mean 'info' or 'pin'?"),
         (["flights", "info"], 2, "KUBOTHEK_STORE"),
         (["--nothing"], 2, "No such option"),
     ],

@@ -8,10 +8,12 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pytest
 import zstandard
@@ -19,9 +21,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubothek.codec.compression import compress, decompress
-from kubothek.codec.header import decode_header, encode_header
+from kubothek.codec.header import decode_header, decode_state_only, encode_header
 from kubothek.errors import CorruptDatasetError, InvalidInputError
-from kubothek.model.header import CommitState, CubeCall, Header, partitions_schema
+from kubothek.model.header import CommitInfo, CommitState, CubeCall, Header, partitions_schema
 
 JSON, MSGPACK = "d.by-dataset-metadata.json", "d.by-dataset-metadata.msgpack.zstd"
 BASE = {"dataset_metadata_version": 4, "dataset_uuid": "d"}
@@ -117,7 +119,7 @@ def test_headers_survive_a_round_trip(header_format: Any, data: st.DataObject) -
     labels = data.draw(st.lists(text, unique=True, max_size=5))
     plain = [re.sub(r"[/\x00-\x1f\x7f]", "", label) for label in labels]
     safe = [f"d/table/{i}{label}" for i, label in enumerate(plain)]
-    sizes = data.draw(st.lists(st.none() | st.integers(0, 2**62), min_size=len(labels), max_size=len(labels)))
+    sizes = data.draw(st.lists(st.none() | st.integers(0, 2**57), min_size=len(labels), max_size=len(labels)))
     tables = ("table", 'ü"') if labels else ()
     columns = [labels, sizes, sizes, safe, [*safe[:1], *[None] * len(safe[1:])]][: 3 + len(tables)]
     given = header(
@@ -128,7 +130,9 @@ def test_headers_survive_a_round_trip(header_format: Any, data: st.DataObject) -
         state=STATE,
     )
     key = JSON if header_format == "json" else MSGPACK
-    assert decode_header(encode_header(given), key) == given
+    encoded = encode_header(given)
+    assert (decode_header(encoded, key), decode_state_only(encoded, key)) == (given, given.state)
+    assert decode_state_only(encode_header(replace(given, state=None)), key) is None
 
 
 def test_json_is_what_python_writes() -> None:
@@ -145,7 +149,7 @@ def test_our_state_is_the_last_entry_after_what_nobody_knows() -> None:
     stored = json.loads(encode_header(given))
     assert list(stored) == [*names, "kubothek"]
     known = ["version", "commit", "recent", "incarnation", "schema", "unique_writes", "conformed", "files"]
-    assert list(stored["kubothek"]) == [*known, "format"]
+    assert list(stored["kubothek"]) == [*known, "format", "seal"]
     assert list(json.loads(encode_header(replace(given, state=None)))) == names
 
 
@@ -158,7 +162,26 @@ def test_calls_for_several_datasets_and_withdrawals_are_entries_of_their_own(hea
     stored = json.loads(encode_header(replace(told, format="json")))["kubothek"]
     assert stored.pop("cube_call") == {"id": "c" * 32, "operation": "build_cube", "datasets": ["e", "ü"]}
     assert stored.pop("withdrawn") is True
-    assert stored == json.loads(encode_header(replace(plain, format="json")))["kubothek"]
+    before = json.loads(encode_header(replace(plain, format="json")))["kubothek"]
+    assert stored | {"seal": before["seal"]} == before
+
+
+INFO = CommitInfo(datetime(2026, 11, 21, 16, 50, 12, 123456, UTC), "update_dataset", "ü@x", "kubothek 0", 2, 1, None)
+
+
+@pytest.mark.parametrize("header_format", ["json", "msgpack"])
+def test_what_a_commit_did_is_an_entry_of_its_own(header_format: Any) -> None:
+    """Headers from before it open as ever; those that have it come back whole."""
+    plain = header(state=STATE, format=header_format)
+    for info in (INFO, replace(INFO, rows=7, overwrote=("a" * 32,))):
+        told = replace(plain, state=replace(STATE, info=info, oldest=5, hold=1.5))
+        assert decode_header(encode_header(told), JSON if header_format == "json" else MSGPACK) == told
+    stored = json.loads(encode_header(header(state=replace(STATE, info=INFO, oldest=5))))["kubothek"]
+    known = {"operation": "update_dataset", "author": "ü@x", "library": "kubothek 0", "added": 2, "removed": 1}
+    assert stored.pop("info") == {"time": "2026-11-21T16:50:12.123456Z", **known, "rows": None}
+    assert stored.pop("oldest") == 5
+    before = json.loads(encode_header(replace(plain, format="json")))["kubothek"]
+    assert stored | {"seal": before["seal"]} == before
 
 
 def test_sizes_that_nobody_knows_take_no_place() -> None:
@@ -220,16 +243,18 @@ def test_metadata_that_is_no_json_is_refused() -> None:
 
 def _state(**changes: Any) -> bytes:
     stored = json.loads(encode_header(header(state=STATE)))
+    del stored["kubothek"]["seal"]
     stored["kubothek"] |= changes
     return json.dumps(stored).encode()
 
 
+def _info(**changes: Any) -> dict[str, Any]:
+    stored: dict[str, Any] = json.loads(encode_header(header(state=replace(STATE, info=INFO))))["kubothek"]["info"]
+    return stored | changes
+
+
 def _files(rows: int, low: int = 0) -> str:
-    sink = pa.BufferOutputStream()
-    table = pa.table({"rows": pa.array([low] * rows, pa.int64()), "bytes": pa.array([1] * rows, pa.int64())})
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return base64.b64encode(compress(sink.getvalue().to_pybytes())).decode()
+    return base64.b64encode(compress(np.array([low] * rows + [1] * rows, "<i8").tobytes())).decode()
 
 
 CORRUPT: dict[str, tuple[Callable[[], bytes], str]] = {
@@ -243,7 +268,7 @@ CORRUPT: dict[str, tuple[Callable[[], bytes], str]] = {
     "other dataset": (lambda: wire(dataset_uuid="e"), "header of dataset 'e'"),
     "label twice": (
         lambda: wire(partitions=listed(("a", "d/1"), ("b", "d/2"))).replace(b'"b"', b'"a"'),
-        "label more than once",
+        "key 'a' comes more than once",
     ),
     "no files": (lambda: wire(partitions={"a": {"files": {}}}), "partition 'a' without any file"),
     "no list": (lambda: wire(partitions=["a"]), "not a dataset's metadata header"),
@@ -259,6 +284,14 @@ CORRUPT: dict[str, tuple[Callable[[], bytes], str]] = {
     "state mistyped": (lambda: _state(version="1"), "entry 'kubothek'"),
     "call no object": (lambda: _state(cube_call="c"), "entry 'kubothek'"),
     "call incomplete": (lambda: _state(cube_call={"id": "c"}), "entry 'kubothek'"),
+    "version 0": (lambda: _state(version=0), "entry 'kubothek'"),
+    "version too large": (lambda: _state(version=2**63), "entry 'kubothek'"),
+    "oldest 0": (lambda: _state(oldest=0), "entry 'kubothek'"),
+    "hold negative": (lambda: _state(hold=-1), "entry 'kubothek'"),
+    "info incomplete": (lambda: _state(info={"author": "me"}), "entry 'kubothek'"),
+    "info without zone": (lambda: _state(info=_info(time="2026-11-21T16:50:12")), "entry 'kubothek'"),
+    "info before all time": (lambda: _state(info=_info(time="0001-01-01T00:00:00+14:00")), "entry 'kubothek'"),
+    "info negative": (lambda: _state(info=_info(added=-1)), "entry 'kubothek'"),
     "withdrawn a number": (lambda: _state(withdrawn=2), "entry 'kubothek'"),
     "table upwards": (
         lambda: wire(partitions={"a": {"files": {"..": "d/a.parquet"}}}),
@@ -267,9 +300,10 @@ CORRUPT: dict[str, tuple[Callable[[], bytes], str]] = {
     "schema no base64": (lambda: _state(schema={"table": "ü"}), "schema that cannot be read"),
     "schema no Arrow": (lambda: _state(schema={"table": "AAAA"}), "schema that cannot be read"),
     "files no base64": (lambda: _state(files="?"), "are damaged"),
-    "files no frame": (lambda: _state(files="AAAA"), "no Zstandard frame"),
+    "files no frame": (lambda: _state(files="AAAA"), "no whole Zstandard frame"),
     "files too few": (lambda: _state(files=_files(1)), "lists 2 partitions, but has rows and bytes for 1"),
-    "files negative": (lambda: _state(files=_files(2, low=-1)), "negative number of rows"),
+    "files negative": (lambda: _state(files=_files(2, low=-2)), "negative number of rows"),
+    "files too large": (lambda: _state(files=_files(2, low=2**60)), "more rows than any store can hold"),
     "files a bomb": (
         lambda: _state(files=base64.b64encode(compress(bytes(2**24))).decode()),
         "expands to more than",
@@ -298,7 +332,7 @@ def test_a_label_twice_is_noticed_in_msgpack(count: int, entries: bytes) -> None
     if count == 1:
         assert decode_header(data, MSGPACK).partitions.num_rows == 1
         return
-    with pytest.raises(CorruptDatasetError, match="label more than once"):
+    with pytest.raises(CorruptDatasetError, match="key comes more than once"):
         decode_header(data, MSGPACK)
 
 

@@ -11,6 +11,7 @@ import pytest
 from kubothek.codec import keys
 from kubothek.codec.quoting import unquote
 from kubothek.errors import CorruptDatasetError, InvalidInputError
+from kubothek.model.history import UNKNOWN_TIME
 
 
 def test_keys_are_those_of_the_format() -> None:
@@ -22,6 +23,51 @@ def test_keys_are_those_of_the_format() -> None:
     when = datetime(2020, 1, 1, 13, tzinfo=timezone(timedelta(hours=1)))
     expected = "d/indices/a%2Fb/2020-01-01T12%3A00%3A00.000000.by-dataset-index.parquet"
     assert keys.index_key("d", "a/b", when) == expected
+
+
+def test_kept_versions_by_example() -> None:
+    """Their names sort by version and tell time and commit; the layout must never change."""
+    when = datetime(2026, 11, 21, 17, 50, 12, 123456, tzinfo=timezone(timedelta(hours=1)))
+    key = keys.version_key("d", "1f", 7, when, "5f2c", "json")
+    assert key == "_kubothek/d/1f/history/00000000000000000007-20261121T165012.123456Z-5f2c.json.zst"
+    assert key.startswith(keys.history_prefix("d", "1f"))
+    assert keys.parse_version_key(key) == (7, when, "5f2c")
+
+
+@pytest.mark.parametrize("when", [None, UNKNOWN_TIME, datetime(2, 1, 1, tzinfo=UTC), datetime.max.replace(tzinfo=UTC)])
+@pytest.mark.parametrize("commit", ["5f2c", "a/b-c.json", "../ü"])
+def test_kept_versions_come_back(when: datetime | None, commit: str) -> None:
+    """Whatever the commit is called, and whenever it was, the key says so."""
+    key = keys.version_key("d", "1f", 2**63 - 1, when, commit, "msgpack")
+    assert (key.count("/"), key.endswith(".msgpack.zst")) == (4, True)
+    assert keys.parse_version_key(key) == (2**63 - 1, when or UNKNOWN_TIME, commit)
+
+
+VERSION = "_kubothek/d/1f/history/00000000000000000007-20261121T165012.123456Z-5f2c.json.zst"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("00007", "00000"),
+        ("00000000000000000007", "99999999999999999999"),
+        ("00000000000000000007", "7"),
+        ("00007", "0000\u0667"),
+        ("20261121", "20261321"),
+        ("T165012", "T245012"),
+        ("Z-5f2c", "Z-"),
+        ("Z-5f2c", "Z-%ff"),
+        (".json", ".csv"),
+        (".zst", ".zst.bak"),
+        ("history/", "history/x/"),
+        ("history/", "staged/"),
+        ("_kubothek/", ""),
+    ],
+)
+def test_what_is_no_kept_version(old: str, new: str) -> None:
+    """Anything else has no version, no time and no commit."""
+    assert keys.parse_version_key(VERSION) is not None
+    assert keys.parse_version_key(VERSION.replace(old, new)) is None
 
 
 @pytest.mark.parametrize("uuid", ["", "a b", "a/b", "..", "ü", "a\n", None])

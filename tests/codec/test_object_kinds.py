@@ -14,6 +14,7 @@ from kubothek.codec.keys import (
     is_deletion_key,
     private_prefix,
     schema_key,
+    version_key,
 )
 from kubothek.codec.object_kinds import object_kinds
 from kubothek.errors import CorruptDatasetError
@@ -33,6 +34,9 @@ KINDS: dict[str, tuple[str | None, str | None, bool]] = {
     f"{private_prefix('u', 'i')}staged/w/x.arrow": ("passing", "i", False),
     deletion_key("u", "i"): ("passing", "i", False),
     f"{private_prefix('u', 'i')}history/1": ("private", "i", False),
+    version_key("u", "i", 1, WORLD.clock(), "c", "json"): ("version", "i", False),
+    version_key("u", "i", 2**63 - 1, None, "a/b", "msgpack"): ("version", "i", False),
+    f"{version_key('u', 'i', 1, None, 'c', 'json')}.bak": ("private", "i", False),
     header_keys("u")[0]: (None, None, False),
     header_keys("u")[1]: (None, None, False),
     "u/loose.parquet": (None, None, False),

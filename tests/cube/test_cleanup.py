@@ -71,14 +71,50 @@ def referred(store: Store) -> set[str]:
     return found
 
 
+def others(store: Store) -> set[str]:
+    """Return all keys but those of versions."""
+    return {key for key in keys(store) if "/history/" not in key}
+
+
+def versions(store: Store) -> list[tuple[str, int]]:
+    """Return the dataset and the number of each version that is kept."""
+    return sorted((key.split("/")[1], int(key.split("/")[4][:20])) for key in keys(store) if "/history/" in key)
+
+
 def test_what_stays() -> None:
     """What is left is what the headers refer to, the result lists what went, and the cube answers as before."""
     store = littered()
     before, rows = keys(store), answer(store)
-    gone = kb.cleanup_cube(CUBE, store, older_than=NOW)
-    assert (keys(store), answer(store), kb.check_cube("c", store)) == (referred(store), rows, [])
-    assert (gone, len(gone)) == (sorted(before - keys(store)), 10)
-    assert kb.cleanup_cube("c", store, older_than=NOW) == []
+    gone = kb.cleanup_cube(CUBE, store, older_than=NOW, keep=1)
+    assert (others(store), answer(store), kb.check_cube("c", store)) == (referred(store), rows, [])
+    assert (gone, len(gone)) == (sorted(before - keys(store)), 10 + 4)
+    assert versions(store) == [("c++e", 3), ("c++free", 1), ("c++seed", 3)]
+    assert kb.cleanup_cube("c", store, older_than=NOW, keep=1) == []
+
+
+def test_versions_stay() -> None:
+    """Unless fewer are asked for, the last versions of each dataset stay, and those that somebody may be reading."""
+    store = littered()
+    strays = kb.cleanup_cube("c", store, older_than=NOW)
+    assert len(strays) == 3
+    assert versions(store) == [("c++e", 1), ("c++e", 2), ("c++free", 1), ("c++seed", 1), ("c++seed", 2)]
+    assert kb.cleanup_cube("c", store, keep=1) == []
+    assert kb.open_dataset("c++e", store, at=1).scan().to_arrow().num_rows == E.num_rows
+
+
+def test_giving_up_is_no_call() -> None:
+    """A cleanup commits to one dataset after the other, and none of it looks like a call that was cut short."""
+    store = littered()
+    calls: list[Call] = []
+
+    def fails(call: Call) -> Fault | None:
+        calls.append(call)
+        return Fault.REFUSE if call.verb == "replace" and call.key.startswith("c++seed.") else None
+
+    with pytest.raises(StoreError):
+        kb.cleanup_cube("c", FaultyStore(store, fails), older_than=NOW, keep=1)
+    assert versions(store) == [("c++e", 3), ("c++free", 1), ("c++seed", 1), ("c++seed", 2)]
+    assert kb.check_cube("c", store) == []
 
 
 def test_dry_run() -> None:
@@ -87,9 +123,9 @@ def test_dry_run() -> None:
     withdraw(store)
     put(store, "c++gone/table/_common_metadata", "c++gone/table/p=0/L1.parquet")
     before = keys(store)
-    listed = kb.cleanup_cube("c", store, older_than=NOW, dry_run=True)
+    listed = kb.cleanup_cube("c", store, older_than=NOW, keep=1, dry_run=True)
     assert keys(store) == before
-    assert kb.cleanup_cube("c", store, older_than=NOW) == listed == sorted(before - keys(store))
+    assert kb.cleanup_cube("c", store, older_than=NOW, keep=1) == listed == sorted(before - keys(store))
 
 
 def test_young_files_stay() -> None:
@@ -234,7 +270,7 @@ def _fails(store: Store, fault: Fault, number: int) -> bool:
         return fault if len(calls) == number else None
 
     try:
-        kb.cleanup_cube("c", FaultyStore(store, script), older_than=NOW)
+        kb.cleanup_cube("c", FaultyStore(store, script), older_than=NOW, keep=1)
     except StoreError:
         return True
     return len(calls) >= number
@@ -255,15 +291,15 @@ def test_failing_stores(fault: Fault) -> None:
             break
         assert (answer(store), needed <= keys(store)) == (rows, True)
     assert number > 20
-    kb.cleanup_cube("c", store, older_than=NOW)
-    assert keys(store) == needed
+    kb.cleanup_cube("c", store, older_than=NOW, keep=1)
+    assert others(store) == needed
 
 
 def test_requests() -> None:
-    """Beside two listings, a dataset costs three more and its headers; nothing is read of files."""
+    """Beside two listings, a dataset costs four more, its headers, and the versions that may still need a file."""
     store = CountingStore(littered())
     kb.cleanup_cube("c", store, older_than=NOW, dry_run=True)
-    assert dict(store.calls) == {"list_level": 2 + 3, "list": 2 * 3, "get_many": 3}
+    assert dict(store.calls) == {"list_level": 2 + 3, "list": 3 * 3, "get_many": 3, "info": 3, "get": 2}
 
 
 REFUSED: dict[str, tuple[Callable[[Store], object], type[Exception]]] = {

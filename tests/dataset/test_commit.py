@@ -16,6 +16,7 @@ from kubothek.codec.header import encode_header
 from kubothek.codec.keys import data_key, header_key
 from kubothek.codec.labels import file_name, make_label, write_prefix
 from kubothek.codec.schema import decode_schema
+from kubothek.codec.staged_table import staged_writer
 from kubothek.dataset.commit import commit
 from kubothek.dataset.indices.lookup import load_postings
 from kubothek.dataset.snapshot import Snapshot, find_snapshot, load_snapshot
@@ -157,6 +158,15 @@ def test_schema_copy_is_there_for_others() -> None:
     assert load_snapshot("d", store).schema() == typed
 
 
+def test_schema_copy_that_was_deleted_with_an_earlier_dataset() -> None:
+    """Who deletes what an earlier dataset left may come in between; the copy is there all the same."""
+    store = new_store()
+    shared = Meanwhile(store, lambda: store.delete(["d/table/_common_metadata"]))
+    create(shared, stage(store, 1, [1]))
+    copy = decode_schema(store.get("d/table/_common_metadata").data, "d/table/_common_metadata")
+    assert copy == load_snapshot("d", store).schema()
+
+
 def test_opening_takes_one_round_trip() -> None:
     """Our header holds the schema, so one request for both possible headers is all."""
     store = CountingStore(new_store())
@@ -246,9 +256,9 @@ def test_delete_scope_by_index() -> None:
 def test_staged_index_values() -> None:
     """Index values that were too many to travel are read from their file, which goes after the commit."""
     store = new_store()
-    part, key = stage(store, 1, [1]), "_kubothek/d/x/staged/i1.arrow"
+    part, key = stage(store, 1, [1]), "_kubothek/d/x/staged/i1.staged"
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, pa.schema([("i1", pa.int64())])) as writer:
+    with staged_writer(sink, key, pa.schema([("i1", pa.int64())])) as writer:
         writer.write_table(pa.table({"i1": [4, 5]}))
     store.put(key, sink.getvalue().to_pybytes())
     done = create(store, replace(part, index_values={"i1": key}))
@@ -463,6 +473,38 @@ def test_no_answer_and_a_foreign_header() -> None:
     assert len(list(inner.list("d/indices/"))) == 2
 
 
+def test_no_answer_and_commits_on_a_foreign_header() -> None:
+    """Nor does the list of ids tell where it was begun anew after other software: ours may have been below that."""
+    inner = new_store()
+    base = create(inner, stage(inner, 1, [1]))
+    happened: list[object] = []
+
+    def happen() -> None:
+        if not happened:
+            happened.append(inner.put(base.key, encode_header(replace(base.header, state=None))))
+            commit(inner, "d", change(metadata={"n": 1}), load_snapshot("d", inner))
+
+    with pytest.raises(CommitStateUnknownError):
+        commit(Unanswered(inner, happen), "d", change(metadata={"m": 1}), base)
+    assert load_snapshot("d", inner).version == 3
+
+
+def test_no_answer_and_a_foreign_header_with_our_files() -> None:
+    """Where other software has kept what was added, it was committed, whatever else it dropped."""
+    inner = new_store()
+    base, happened = create(inner, stage(inner, 1, [1])), list[object]()
+
+    def happen() -> None:
+        now = load_snapshot("d", inner)
+        if not happened:
+            happened.append(inner.put(now.key, encode_header(replace(now.header, state=None))))
+
+    part = stage(inner, 2, [2])
+    done = commit(Unanswered(inner, happen), "d", change(part), base)
+    assert labels(done)[1:] == [part.label]
+    assert load_snapshot("d", inner).version is None
+
+
 def test_unreadable_after_no_answer() -> None:
     """Where the header cannot be read back either, nothing is guessed."""
     inner = new_store()
@@ -532,6 +574,38 @@ def test_late_creator_gives_way_to_what_is_committed() -> None:
     shared = Meanwhile(FaultyStore(inner, other_writer), lambda: inner.put(key, other.get(late).data))
     done = commit(shared, "d", change(b), base)
     assert labels(done) == labels(load_snapshot("d", inner)) == [a.label, b.label]
+
+
+def test_creator_that_died_before_it_gave_way() -> None:
+    """Its JSON header is taken away by whoever has committed to the msgpack header that it hides."""
+    inner, other = new_store(), new_store()
+    a, b, key = stage(inner, 1, [1]), stage(inner, 2, [2]), header_key("d", "json")
+    base = create(inner, a, header_format="msgpack")
+    late = create(other, stage(other, 3, [3])).key
+    shared = Meanwhile(inner, lambda: inner.put(key, other.get(late).data))
+    assert labels(commit(shared, "d", change(b), base)) == labels(load_snapshot("d", inner)) == [a.label, b.label]
+    assert inner.get_many([key]) == [None]
+
+
+@pytest.mark.parametrize("first", ["json", "msgpack", None])
+def test_creators_of_which_one_died(first: HeaderFormat | None) -> None:
+    """What the first creator was told is there stays, and the other's header goes; commits go on."""
+    store, parts = new_store(), {}
+    for header_format in ("json", "msgpack"):
+        alone = new_store()
+        parts[header_format] = stage(alone, 1, [1])
+        create(alone, parts[header_format], header_format=header_format)
+        for info in alone.list():
+            if "/history/" not in info.key or header_format == first:
+                store.put(info.key, alone.get(info.key).data)
+    base, part = load_snapshot("d", store), stage(store, 2, [2])
+    assert base.shadowed
+    if first == "msgpack":
+        with pytest.raises(CommitConflictError, match="created again"):
+            commit(store, "d", change(part), base)
+    commit(store, "d", change(part), load_snapshot("d", store))
+    found = load_snapshot("d", store)
+    assert (labels(found), found.shadowed) == ([parts[first or "json"].label, part.label], False)
 
 
 def test_created_in_the_other_format_while_staging() -> None:

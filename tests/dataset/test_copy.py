@@ -91,7 +91,7 @@ def test_within_a_store_the_store_copies() -> None:
     store = CountingStore(written())
     kb.copy_dataset("u", store, to_uuid="u2")
     assert (store.calls["copy"], store.calls["get"], store.calls["get_range"], store.calls["put"]) == (4, 0, 0, 0)
-    assert dict(store.calls) == {"get_many": 4, "list": 6, "list_level": 3, "copy": 4, "create": 2}
+    assert dict(store.calls) == {"get_many": 5, "list": 6, "list_level": 3, "copy": 4, "create": 3}
 
 
 def test_large_files_pass_in_pieces() -> None:
@@ -310,3 +310,16 @@ def test_the_same_copy_meanwhile() -> None:
         kb.copy_dataset("u", store, to_store=Meanwhile(target, first))
     assert kb.verify_dataset("u", target) == []
     assert content(kb.open_dataset("u", target)) == content(kb.open_dataset("u", store))
+
+
+def test_the_same_copy_meanwhile_and_replaced() -> None:
+    """What a copy that fails made stays where an earlier version of the dataset that is there has it."""
+    store, target = written(), new_store()
+
+    def copy_and_replace() -> None:
+        kb.copy_dataset("u", store, to_store=target)
+        kb.write_dataset(MORE, "u", target, overwrite=True)
+
+    with pytest.raises(CommitConflictError):
+        kb.copy_dataset("u", store, to_store=Meanwhile(target, copy_and_replace))
+    assert content(kb.open_dataset("u", target, at=1)) == content(kb.open_dataset("u", store))

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from kubothek.codec.index import encode_index, read_index, read_index_parts
+from kubothek.codec.staged_table import staged_writer
 from kubothek.dataset.indices.files import merged_index, merged_parts
 from kubothek.dataset.indices.stream import stream_index
 from kubothek.errors import CorruptDatasetError, ObjectNotFoundError
@@ -33,7 +34,7 @@ def merge(added: dict[str, pa.Array | str], removed: pa.Array = NO_LABELS, base:
 def staged(store: Store, key: str, *runs: range) -> str:
     """Stage values in sorted runs."""
     schema = pa.schema([("value", pa.int64())])
-    with store.create_file(key) as sink, pa.ipc.new_file(sink, schema) as writer:
+    with store.create_file(key) as sink, staged_writer(sink, key, schema) as writer:
         for run in runs:
             writer.write_table(pa.table({"value": run}, schema=schema))
     return key

@@ -119,7 +119,7 @@ def test_what_is_taken_back_is_known() -> None:
 
 def test_a_file_that_fails_takes_its_own_values_back() -> None:
     """Index values that were staged for a file are gone with it, whichever of both cannot be written."""
-    for what in (".parquet", ".arrow"):
+    for what in (".parquet", ".staged"):
         store = new_store()
         broken = FaultyStore(store, lambda call, w=what: Fault.REFUSE if call.key.endswith(w) else None)
         with pytest.raises(StoreError):

@@ -133,7 +133,7 @@ DAMAGE: dict[str, tuple[Callable[[Store], object], list[str], Callable[[Store], 
     "column gone": (lambda s: put_rows(s, i1=["a"]), ["wrong_columns"], first_file),
     "other type": (lambda s: put_rows(s, i1=["a"], v1=["1"]), ["wrong_columns"], first_file),
     "label and key differ": (
-        lambda s: put_label(s, "p=1/x", "u/table/p=9/x.parquet"),
+        lambda s: put_label(s, "x", "u/table/p=9/x.parquet"),
         ["wrong_label"],
         lambda s: "u/table/p=9/x.parquet",
     ),

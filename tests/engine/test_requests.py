@@ -27,13 +27,17 @@ def written(rows: int) -> CountingStore:
 # Of a file with so many rows: what is asked for, and how many requests that takes.
 CASES: dict[str, tuple[int, Any, Any, int]] = {
     "a small file comes with its footer": (10, None, None, 1),
-    "all columns are neighbours": (3000, None, None, 2),
-    "columns far apart": (3000, ["v0", "v9"], None, 3),
-    "columns with little between them": (950, ["v0", "v2"], None, 2),
-    "few rows are read at once": (3000, ["v0", "v5"], "v9 < 0.5", 4),
-    "many rows are tested first": (20_000, ["v0", "v5"], "v9 < 0.5", 4),
-    "a condition on what is wanted": (20_000, ["v0", "v1"], "v0 < 0.5", 3),
+    "a file not worth a round trip": (3000, ["v0", "v9"], "v5 < 0.5", 1),
+    "all columns": (20_000, None, None, 1),
+    "nearly all columns": (20_000, [f"v{n}" for n in range(1, 9)], None, 1),
+    "columns far apart": (20_000, ["v0", "v9"], None, 3),
+    "columns with little between them": (7400, ["v2"], "v0 < 0.5", 2),
+    "few rows are read at once": (10_000, ["v0", "v5"], "v9 < 0.5", 4),
+    "what follows a condition is not worth a round trip": (20_000, ["v0", "v8"], "v9 < 0.5", 3),
+    "what follows a condition waits for it": (60_000, ["v0", "v8"], "v9 < 0.5", 4),
+    "a condition on what is wanted": (20_000, ["v0", "v1"], "v0 < 0.5", 2),
     "each run of row groups": (300_000, ["v0", "v9"], None, 5),
+    "long ranges": (300_000, None, None, 6),
     "no columns": (20_000, [], None, 1),
 }
 

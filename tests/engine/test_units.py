@@ -13,8 +13,8 @@ from kubothek import Cube, Query, build_cube, extend_cube, query_cube
 from kubothek.testing.stores import CountingStore
 
 UNITS = 40
-AHEAD = 2 * (os.cpu_count() or 1)
-"""Units that may be read before the consumer asks for them."""
+AHEAD = 2 * max(os.cpu_count() or 1, 16)
+"""Units that may be read before the consumer asks for them: from afar, more than there are cores."""
 
 
 def queried(enrichments: int, coarse: bool, **question: object) -> tuple[Query, CountingStore]:

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kubothek as kb
+from kubothek.codec.staged_table import read_staged
 from kubothek.engine.writing import (
     BUCKET,
     WriteTask,
@@ -80,7 +81,7 @@ def test_many_values_to_index_are_staged() -> None:
     key = staged.index_values["i1"]
     assert isinstance(key, str)
     assert key.startswith(STAGED)
-    values = pa.ipc.open_file(store.open_file(key)).read_all().column(0).to_pylist()
+    values = [value for part in read_staged(store.open_file(key), key) for value in part.column(0).to_pylist()]
     assert values == list(range(4097))
 
 

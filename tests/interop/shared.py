@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar
@@ -38,6 +39,7 @@ from kubothek import (
     garbage_collect_dataset,
     open_dataset,
     query_cube,
+    rollback_dataset,
     update_dataset,
     verify_dataset,
     write_dataset,
@@ -183,6 +185,45 @@ class Interoperates:
         assert same_rows(dataset.scan().to_arrow(), dataset, months(2, 3))
         postings = pairs(*found.postings["i1"].to_pydict().values())
         assert postings == {(102, "p=2"), (0, "p=2"), (103, "p=3"), (1, "p=3")}
+
+    def test_its_commits_are_in_the_history(self, tmp_path: Path) -> None:
+        """Each is a version between ours, which can be opened and brought back, whoever committed last."""
+        write_dataset(months(1), "d", tmp_path, **SETTINGS)
+        update = {"do": "update", "uuid": "d", **SETTINGS}
+        self.other.does(tmp_path, {**update, "frames": [frame(tmp_path, months(2))], "delete_scope": [{"p": 1}]})
+        theirs = open_dataset("d", tmp_path)
+        assert [(one.version, one.is_foreign) for one in theirs.history()] == [(2, True), (1, False)]
+        update_dataset(months(3), "d", tmp_path)
+        self.other.does(tmp_path, {**update, "frames": [frame(tmp_path, months(4))]})
+        history = open_dataset("d", tmp_path).history()
+        told = [(one.version, one.is_foreign, one.added, one.removed, one.overwrote) for one in history]
+        assert told == [(4, True, 1, 0, ()), (3, False, 1, 0, ()), (2, True, 1, 1, ()), (1, False, 1, 0, ())]
+        assert open_dataset("d", tmp_path, at=2).scan().to_arrow() == theirs.scan().to_arrow()
+        assert open_dataset("d", tmp_path, at=history[-1].time).version == 1
+        back = rollback_dataset("d", tmp_path, 2)
+        (found,) = self.other.does(tmp_path, {"do": "read", "uuid": "d"})
+        assert same_rows(found.rows, back, months(2))
+        assert (back.version, verify_dataset("d", tmp_path)) == (5, [])
+
+    @pytest.mark.parametrize("adopted", [False, True], ids=["at once", "after another commit"])
+    def test_what_it_overwrites_is_reported_and_comes_back(self, tmp_path: Path, adopted: bool) -> None:
+        """It reads a version, we commit, it stores: our rows are gone, which is noticed, and they can be had back."""
+        store, elsewhere = tmp_path / "store", tmp_path / "elsewhere"
+        write_dataset(months(1), "d", store, **SETTINGS)
+        shutil.copytree(store, elsewhere)  # where it works on what it has read
+        self.other.does(elsewhere, {"do": "update", "uuid": "d", "frames": [frame(elsewhere, months(3))], **SETTINGS})
+        (lost, *_) = update_dataset(months(2), "d", store).history()
+        shutil.copytree(elsewhere / "d", store / "d", dirs_exist_ok=True)
+        shutil.copy(elsewhere / "d.by-dataset-metadata.json", store)
+        seen = update_dataset(months(4), "d", store) if adopted else open_dataset("d", store)
+        assert same_rows(seen.scan().to_arrow(), seen, months(1, 3, 4) if adopted else months(1, 3))
+        assert [one.overwrote for one in seen.history() if one.is_foreign] == [(lost.commit,)]
+        (problem,) = [one for one in verify_dataset("d", store) if one.kind == "overwritten_commit"]
+        assert lost.commit in problem.message
+        back = rollback_dataset("d", store, lost.version)
+        assert same_rows(back.scan().to_arrow(), back, months(1, 2))
+        assert verify_dataset("d", store) == []
+        assert same_rows(open_dataset("d", store, at=3).scan().to_arrow(), back, months(1, 3))
 
     def test_it_updates_most_types(self, tmp_path: Path) -> None:
         """It takes rows for our dataset, but decimals, whose width it guesses, and what fails with its own datasets."""

@@ -41,7 +41,7 @@ class Mutation:
         if op == "delete_cube":
             return kb.delete_cube(self.cube, self.store, datasets=step.get("datasets"))
         if op == "cleanup_cube":
-            return kb.cleanup_cube(self.cube, self.store, older_than=timedelta(0))
+            return kb.cleanup_cube(self.cube, self.store, older_than=timedelta(0), keep=1)
         if op == "copy_cube":
             return self._copy(step)
         self.is_stored = self.is_stored and op != "append_to_cube"

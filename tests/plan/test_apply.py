@@ -17,12 +17,14 @@ from kubothek.errors import (
     InvalidInputError,
     KubothekError,
     SchemaError,
+    SnapshotExpiredError,
     UnknownColumnError,
 )
 from kubothek.model.header import CubeCall
 from kubothek.model.staged import ChangeSet, StagedPartition
 from kubothek.plan.apply import Candidate, apply_change
 from kubothek.plan.dataset_layout import Base
+from kubothek.plan.next_state import Committer
 
 SCHEMA = pa.schema([("p", pa.int64()), ("i1", pa.int64()), ("v1", pa.int64())])
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
@@ -44,8 +46,7 @@ def apply(
         base,
         ChangeSet(write_id, "update", added, **how),
         uuid="d",
-        incarnation="new",
-        now=NOON,
+        by=Committer(NOON, "me", "kubothek", "new"),
         label_prefixes=lambda labels: pc.struct_field(pc.extract_regex(labels, pattern="(?P<x>[^-]*)"), "x"),
         deleted=pa.array(deleted, pa.string()),
     )
@@ -229,8 +230,8 @@ def test_unique_writes() -> None:
     assert [state.unique_writes for state in left if state is not None] == [("a", "b"), ("b",), ("a",)]
 
 
-def test_foreign_header_is_adopted() -> None:
-    """After a commit of other software versions count from 1 again, and its files may have any types."""
+def test_a_header_without_state() -> None:
+    """Where nobody has given it one, versions count from 1, and its files may have any types."""
     candidate = created(part("a"))
     base = as_base(candidate)
     object.__setattr__(base.header, "state", None)
@@ -252,6 +253,57 @@ def test_content_of_a_header() -> None:
     assert (new.indices, new.metadata) == (old.indices, old.metadata) == (content.indices, content.metadata)
     assert (new.state.version, new.state.recent, new.format) == (1, ("w",), "msgpack")
     assert (old.state.version, old.state.recent, old.format) == (3, ("w", "w2", "w3"), "json")
+
+
+INFO: dict[str, tuple[dict[str, Any], tuple[int, int, int | None]]] = {
+    "append": ({"added": (part("c"), part("d"))}, (2, 0, 6)),
+    "rows unknown": ({"added": (part("c"), replace(part("d"), rows=None))}, (2, 0, None)),
+    "removal": ({"remove_labels": ("a",)}, (0, 1, 0)),
+    "replacement": ({"added": (part("c"),), "remove_labels": ("a", "b")}, (1, 2, 3)),
+    "overwrite": ({"added": (part("c"),), "overwrite": True}, (1, 2, 3)),
+    "metadata": ({"metadata": {"m": 1}}, (0, 0, 0)),
+    "revival": ({"revived": (part("c"),), "remove_labels": ("b",)}, (1, 1, 3)),
+    "restore": ({"restore": as_base(created(part("b"), part("c"), part("d"))).header}, (2, 1, 6)),
+}
+
+
+@pytest.mark.parametrize("case", INFO)
+def test_what_a_commit_did(case: str) -> None:
+    """The state says who committed when, and how many partitions and rows came and went."""
+    how, expected = INFO[case]
+    base = as_base(created(part("a"), part("b")))
+    state = apply(base, *how.get("added", ()), **{k: v for k, v in how.items() if k != "added"}).header.state
+    assert state is not None
+    assert state.info is not None
+    assert (state.info.time, state.info.operation, state.info.author) == (NOON, "update", "me")
+    assert (state.info.added, state.info.removed, state.info.rows) == expected
+
+
+def test_versions_that_are_given_up() -> None:
+    """The lowest version only ever rises, whatever content comes back."""
+    first = as_base(created(part("a")))
+    second = as_base(apply(first, oldest=2))
+    for change in ({"oldest": 1}, {"oldest": 2}, {"restore": second.header}, {"overwrite": True, "added": ()}):
+        given = {k: v for k, v in change.items() if k != "added"}
+        if "overwrite" in given:
+            given["tables"] = {"table": SCHEMA}
+        state = apply(second, **given).header.state
+        assert state is not None
+        assert state.oldest == 2
+
+
+@pytest.mark.parametrize("version", [None, 1])
+def test_expired_versions_do_not_come_back(version: int | None) -> None:
+    """A version whose files may be gone is refused; one that counts still, or of another dataset, is not."""
+    first = as_base(created(part("a")))
+    base = as_base(apply(first, oldest=2))
+    with pytest.raises(SnapshotExpiredError) as caught:
+        apply(base, restore=first.header, restored_version=version)
+    assert (caught.value.version, caught.value.oldest) == (1, 2)
+    assert first.header.state is not None
+    other = replace(first.header, state=replace(first.header.state, incarnation="other"))
+    for content in (base.header, other):
+        assert apply(base, restore=content).header.partitions == content.partitions
 
 
 def test_content_that_may_not_be_taken_over() -> None:

@@ -2,16 +2,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from kubothek.model.condition import C
-from kubothek.model.header import CommitState, Header, partitions_schema
+from kubothek.model.header import CommitInfo, CommitState, Header, partitions_schema
 from kubothek.model.staged import ChangeSet, StagedPartition
 from kubothek.plan.conflicts import find_conflict
 from kubothek.plan.dataset_layout import Base
+from kubothek.plan.foreign import FOREIGN_COMMIT
 
 SCHEMA = pa.schema([("p", pa.int64()), ("v1", pa.int64())])
 
@@ -128,6 +130,25 @@ def test_changes_that_do_not(case: str) -> None:
     assert "ours" in found.ours
     assert ("theirs" in found.theirs) == (new is not None)
     assert found.ours in str(found)
+
+
+@pytest.mark.parametrize(
+    ("operation", "said"),
+    [
+        ("update_dataset", "commit theirs (version 7, 'update_dataset' by me)"),
+        (FOREIGN_COMMIT, "a commit by other software (version 7)"),
+        (None, "commit theirs (version 7)"),
+    ],
+)
+def test_who_came_first(operation: str | None, said: str) -> None:
+    """The other side is named by what its header tells of it."""
+    new = base("a", created="2021")
+    assert new.header.state is not None
+    info = None if operation is None else CommitInfo(datetime(2020, 1, 1, tzinfo=UTC), operation, "me", "", 0, 0, 0)
+    named = replace(new, header=replace(new.header, state=replace(new.header.state, info=info)))
+    found = find_conflict(change(APPEND), base("a"), named, "d")
+    assert found is not None
+    assert found.theirs == said
 
 
 def test_label_with_another_file() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from kubothek.codec.object_kinds import object_kinds
 from kubothek.model.header import CommitState, Header, partitions_schema
-from kubothek.plan.garbage import OBJECTS, find_garbage, known_tables, named_keys
+from kubothek.plan.garbage import OBJECTS, find_garbage, known_tables, named_keys, spare
 
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
 SCHEMA = pa.schema([("v1", pa.int64())])
@@ -33,7 +33,7 @@ def objects(*keys: str, age: timedelta = timedelta(0)) -> pa.Table:
 
 def garbage(listed: pa.Table, live: Sequence[Header]) -> list[str]:
     """Return what is garbage at noon."""
-    found: list[str] = find_garbage(listed, live, NOON).to_pylist()
+    found: list[str] = find_garbage(listed, live, NOON)["key"].to_pylist()
     return found
 
 
@@ -60,7 +60,7 @@ def test_nothing_listed() -> None:
     assert garbage(objects(), [header()]) == []
 
 
-PRIVATE = ["_kubothek/u/i/history/1", "_kubothek/u/i/staged/x", "_kubothek/u/j/history/1", "_kubothek/u/j/staged/x"]
+PRIVATE = ["_kubothek/u/i/other", "_kubothek/u/i/staged/x", "_kubothek/u/j/other", "_kubothek/u/j/staged/x"]
 
 
 @pytest.mark.parametrize(
@@ -71,6 +71,19 @@ PRIVATE = ["_kubothek/u/i/history/1", "_kubothek/u/i/staged/x", "_kubothek/u/j/h
 def test_our_own_objects(live: list[Header], expected: list[str]) -> None:
     """Only the incarnation that is live keeps what it has; where it is unknown, all do."""
     assert garbage(objects(*PRIVATE), live) == expected
+
+
+VERSIONS = [f"_kubothek/u/{name}/history/{1:020d}-20200101T000000.000000Z-c.json.zst" for name in "ij"]
+
+
+def test_versions() -> None:
+    """Copies of headers and files are garbage unless they are spared: files by naming which go, copies which stay."""
+    listed = objects(*KEYS, *VERSIONS, "_kubothek/u/j/staged/x")
+    found = find_garbage(listed, [header()], NOON)
+    assert found["key"].to_pylist() == [*KEYS[:3], *VERSIONS, "_kubothek/u/j/staged/x"]
+    spared = spare(found, pa.array(KEYS[1:2]), VERSIONS[:1])
+    assert spared["key"].to_pylist() == [KEYS[1], VERSIONS[1], "_kubothek/u/j/staged/x"]
+    assert spare(found.slice(0, 0), pa.nulls(0, pa.string()), []).num_rows == 0
 
 
 def test_tables_that_are_unknown() -> None:

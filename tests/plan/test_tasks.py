@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kubothek.model.condition import EVERYTHING
 from kubothek.model.read_plan import ReadInput, ReadPlan, files_schema
-from kubothek.plan.tasks import cut_evenly, cut_plan, slice_plan, unit_bytes
+from kubothek.plan.tasks import cut_evenly, cut_plan, slice_plan, unit_bytes, units_at_once
 
 SCHEMA = pa.schema([("v1", pa.int64())])
 
@@ -39,6 +40,23 @@ def plan(*inputs: Sequence[tuple[int, int | None]], units: int) -> ReadPlan:
 def test_bytes_of_units() -> None:
     """A unit weighs what its files of all inputs do; a file of unknown size counts as a megabyte."""
     assert unit_bytes(plan([(0, 5), (0, 6), (2, None)], [(1, 7), (2, 8)], units=3)).tolist() == [11, 7, 1_000_008]
+
+
+# Bytes of units in order, how many may be read at once, room for their bytes, and how many are.
+AT_ONCE: dict[str, tuple[list[int], int, int, int]] = {
+    "all": ([1, 2, 3], 9, 6, 3),
+    "no more than allowed": ([1, 2, 3], 2, 100, 2),
+    "neighbours with room": ([5, 1, 5, 1, 5], 9, 11, 3),
+    "one that is too large": ([1, 1, 99], 9, 50, 1),
+    "none": ([], 9, 50, 1),
+}
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_units_that_are_read_at_once(name: str) -> None:
+    """As many as have room together wherever in the plan they are, and one in any case."""
+    units, most, room, expected = AT_ONCE[name]
+    assert units_at_once(plan([*enumerate(units)], units=len(units)), most, room) == expected
 
 
 sizes = st.lists(st.lists(st.integers(0, 10**9), max_size=3), max_size=20)

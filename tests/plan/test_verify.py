@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from kubothek.plan.verify import ValuesByLabel, check_columns, check_index_values, check_labels, compare_values
+from kubothek.model.header import CommitInfo, CommitState, Header
+from kubothek.plan.verify import (
+    ValuesByLabel,
+    check_columns,
+    check_index_values,
+    check_labels,
+    check_overwritten,
+    compare_values,
+)
 
 FITS: dict[str, tuple[pa.DataType, pa.DataType]] = {
     "the same": (pa.int64(), pa.int64()),
@@ -121,3 +130,33 @@ def test_differences_are_told_together() -> None:
     assert problem.kind == "superfluous_index_entries"
     assert "8 value(s)" in problem.message
     assert problem.message.count(" of 'l") == 3
+
+
+def version(number: int, *labels: str, **metadata: Any) -> Header:
+    """Return a header with these partitions."""
+    info = CommitInfo(datetime(2026, 7, number, tzinfo=UTC), "update_dataset", "a", "l", 1, 0, 1)
+    state = CommitState(number, f"c{number}", (), "1f", {}, info=info)
+    return Header("u", (), pa.table({"label": pa.array(labels, pa.string())}), metadata=metadata, state=state)
+
+
+OVERWRITTEN: dict[str, tuple[Header | None, Header, Header, bool]] = {
+    "added": (version(1, "a"), version(2, "a", "b"), version(4, "a"), True),
+    "came back": (version(1, "a"), version(2, "a", "b"), version(4, "a", "b"), False),
+    "came back in part": (version(1, "a"), version(2, "a", "b", "c"), version(4, "a", "c"), False),
+    "removed": (version(1, "a", "b"), version(2, "a"), version(4, "a", "b"), True),
+    "removed again": (version(1, "a", "b"), version(2, "a"), version(4, "a"), False),
+    "metadata": (version(1, "a", k=1), version(2, "a", k=2), version(4, "a", k=1), True),
+    "nothing seen": (version(1, "a"), version(2, "a"), version(4, "a"), False),
+    "first": (None, version(1, "a"), version(4, "b"), True),
+    "replaced": (version(1, "a"), version(2, "b"), version(4, "c", creation_time="2026"), False),
+}
+
+
+@pytest.mark.parametrize("name", OVERWRITTEN)
+def test_what_is_lost_of_an_overwritten_commit(name: str) -> None:
+    """Told is a commit of which nothing is there, unless somebody has brought it back or replaced everything."""
+    before, lost, now, missed = OVERWRITTEN[name]
+    found = list(check_overwritten(now, lost, before, 3, "k"))
+    assert [(one.kind, one.subject, one.key) for one in found] == [("overwritten_commit", "u", "k")] * missed
+    said = f"update_dataset by a at 2026-07-0{lost.state.version} 00:00:00 UTC): other software put version 3"  # type: ignore[union-attr]
+    assert all(said in one.message for one in found)

@@ -85,7 +85,7 @@ def test_indices_are_those_of_this_process(spark: SparkSession, tmp_path: Path, 
     expected = kb.build_dataset_indices("d", tmp_path, ["i1", "v1"]).load_all_indices()
     assert {name: index.table for name, index in found.items()} == {n: i.table for n, i in expected.items()}
     assert len(found["i1"]) == count
-    assert not list((tmp_path / "_kubothek").rglob("*.arrow"))
+    assert not list((tmp_path / "_kubothek").rglob("*.staged"))
 
 
 @pytest.mark.parametrize(("times", "fails"), [(1, False), (99, True)], ids=["once", "always"])
@@ -101,7 +101,7 @@ def test_an_index_whose_values_cannot_be_staged(spark: SparkSession, tmp_path: P
         with pytest.raises(StoreError, match="refused"):
             kb.build_dataset_indices("d", store, "i1", spark=spark)
         assert kb.open_dataset("d", store).index_columns == ()
-    assert [path for path in left_behind(tmp_path / "d") if path.suffix == ".arrow"] == []
+    assert [path for path in left_behind(tmp_path / "d") if path.suffix == ".staged"] == []
 
 
 def test_errors_keep_their_types(spark: SparkSession, tmp_path: Path) -> None:

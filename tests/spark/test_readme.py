@@ -1,4 +1,4 @@
-"""The README's example prints what the README says it prints."""
+"""The README's examples print what the README says they print."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ def masked(text: str) -> str:
     return re.sub(r" *[\d.]+ k?B\b *", " SIZE ", text).strip()
 
 
-def test_the_example_prints_what_the_readme_shows(spark, tmp_path, monkeypatch):
-    """The first example, run as it stands in an empty directory, gives the first output."""
+def test_the_examples_print_what_the_readme_shows(spark, tmp_path, monkeypatch):
+    """The examples, run as they stand one after the other in an empty directory, each give the output below it."""
     monkeypatch.chdir(tmp_path)
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(blocks("python")[0], str(README), "exec"), {})  # noqa: S102
-    assert masked(printed.getvalue()) == masked(blocks("text")[0])
+    names = {}
+    for example, shown in zip(blocks("python")[:2], blocks("text"), strict=True):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(example, str(README), "exec"), names)  # noqa: S102
+        assert masked(printed.getvalue()) == masked(shown)

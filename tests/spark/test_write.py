@@ -114,7 +114,7 @@ def test_long_index_values_are_staged_and_cleared(spark: SparkSession, tmp_path:
     )
     assert dataset.load_index("x").table["x"].to_pylist() == list(range(20_000))
     assert len(dataset.load_index("x").eval_operator("==", 7)) == 1
-    assert not [path for path in tmp_path.rglob("*.arrow") if "staged" in path.parts]
+    assert not [path for path in tmp_path.rglob("*.staged") if "staged" in path.parts]
 
 
 @pytest.mark.parametrize("shuffle", [True, False], ids=["shuffle", "as is"])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import resource
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -116,6 +118,86 @@ def test_folders_are_no_objects(tmp_path: Path) -> None:
     assert keys(store) == ["a/k"]
 
 
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """Let no file grow beyond so many bytes, as on a disk that is full then."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("verb", ["put", "create", "replace", "create_file", "copy"])
+def test_a_full_disk_leaves_nothing(tmp_path: Path, verb: str) -> None:
+    """Whatever was half written is gone, and what was there stays."""
+    store, big = Store(tmp_path), bytes(300_000)
+    store.put("big", big)
+    etag = store.put("k", b"1")
+
+    def stream() -> None:
+        with store.create_file("new") as file:
+            file.write(big)
+
+    acts: dict[str, Callable[[], object]] = {
+        "put": lambda: store.put("k", big),
+        "create": lambda: store.create("new", big),
+        "replace": lambda: store.replace("k", big, etag),
+        "create_file": stream,
+        "copy": lambda: store.copy("big", "new"),
+    }
+    with largest_file(100_000), pytest.raises(StoreError, match="File too large"):
+        acts[verb]()
+    assert (keys(store), store.get("k").data) == (["big", "k"], b"1")
+    assert list((tmp_path / "_kubothek" / ".tmp").iterdir()) == []
+
+
+def test_a_body_fails_with_its_own_error(tmp_path: Path) -> None:
+    """What the caller's own code raises while it streams is not about the store."""
+    with pytest.raises(FileNotFoundError), Store(tmp_path).create_file("k"):
+        (tmp_path / "nothing").read_bytes()
+
+
+def test_a_file_cannot_be_a_root(tmp_path: Path) -> None:
+    """Writing says so; it reads as empty."""
+    (tmp_path / "file").touch()
+    store = Store(tmp_path / "file")
+    with pytest.raises(StoreError, match="Not a directory"):
+        store.create("k", b"")
+    assert (keys(store), store.get_many(["k"])) == ([], [None])
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
+def test_a_directory_without_permission(tmp_path: Path) -> None:
+    """Writing says so, and reading works."""
+    (tmp_path / "k").write_bytes(b"v")
+    tmp_path.chmod(0o555)
+    with pytest.raises(StoreError, match="Permission denied"):
+        Store(tmp_path).put("new", b"")
+    with pytest.raises(StoreError, match="left 1 of 1 objects where they are: 'k'"):
+        Store(tmp_path).delete(["k"])
+    assert Store(tmp_path).get("k").data == b"v"
+
+
+def test_deleting_goes_on_where_a_file_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One file that cannot be removed keeps no other, and is named."""
+    store = DirectoryStore(tmp_path)
+    for key in "abc":
+        store.put(key, b"")
+    unlink = os.unlink
+
+    def refuse(path: str) -> None:
+        if path == str(tmp_path / "b"):
+            raise PermissionError(13, "Permission denied")
+        unlink(path)
+
+    monkeypatch.setattr("kubothek.store.durable.os.unlink", refuse)
+    with pytest.raises(StoreError, match="left 1 of 4 objects") as caught:
+        store.delete(["a", "b", "nothing", "c"])
+    assert (caught.value.keys, keys(store)) == (("b",), ["b"])
+
+
 def test_emptied_folders_go(tmp_path: Path) -> None:
     """Deleting the last object of a folder removes it and its parents, never the root."""
     store = Store(tmp_path)
@@ -155,6 +237,16 @@ def test_files_get_the_usual_permissions(tmp_path: Path) -> None:
     with store.create_file("streamed"):
         pass
     assert {(tmp_path / name).stat().st_mode for name in ("usual", "put", "streamed")} == {0o100666 & ~mode_mask()}
+
+
+def test_what_need_not_be_durable_has_its_bytes_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for its name, but under its name there is never half of it."""
+    store, flushed = DirectoryStore(tmp_path), list[str]()
+    store.put("a/first", b"")
+    monkeypatch.setattr(store._files, "flush", flushed.append)
+    assert isinstance(store.create("a/k", b"v", durable=False), Swapped)
+    assert [Path(path).parent.name for path in flushed] == [".tmp"]
+    assert isinstance(store.create("a/k", b"w", durable=False), LostRace)
 
 
 def test_an_error_after_the_swap_is_doubtful(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

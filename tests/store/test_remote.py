@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import obstore.exceptions
 import obstore.store
 import pytest
+from tests.store.s3_double import s3_double
 
 from kubothek.errors import ObjectNotFoundError, StoreError
 from kubothek.store.interface import Doubtful, LostRace, Store
@@ -41,6 +43,30 @@ print(codes, store.get("k").data)
 """
 
 
+PROCESSES = """
+import multiprocessing, sys
+from kubothek.errors import StoreError
+from kubothek.store.interface import Store
+def read(store, queue):
+    try:
+        queue.put(store.get("k").data)
+    except StoreError as error:
+        queue.put(error.operation)
+def read_in(method, store):
+    context = multiprocessing.get_context(method)
+    queue = context.Queue()
+    process = context.Process(target=read, args=(store, queue))
+    process.start()
+    found = queue.get(timeout=50)
+    process.join()
+    return found
+if __name__ == "__main__":
+    store = Store("s3://bucket", endpoint=sys.argv[1], allow_http=True, access_key_id="me", secret_access_key="mine")
+    store.put("k", b"v")
+    print([read_in(method, store) for method in ("fork", "spawn", "forkserver")], store.get("k").data)
+"""
+
+
 class Backend:
     """Stands for an obstore store of which every call ends in one error."""
 
@@ -64,6 +90,17 @@ def test_a_forked_child_is_told_instead_of_hanging() -> None:
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONWARNINGS": "ignore"}
     ran = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=60, env=env, check=False)
     assert (ran.stdout, ran.stderr) == ("[0, 17, 17, 17, 17] b'v'\n", "")
+
+
+def test_processes_that_start_anew_read(tmp_path: Path) -> None:
+    """A store that was used goes to other processes but for those that are forked, and the parent goes on."""
+    script = tmp_path / "processes.py"
+    script.write_text(PROCESSES)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONWARNINGS": "ignore"}
+    with s3_double() as server:
+        command = [sys.executable, str(script), server.url]
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=60, env=env, check=False)
+    assert (ran.stdout, ran.stderr) == ("['fork', b'v', b'v'] b'v'\n", "")
 
 
 @pytest.mark.parametrize(
@@ -129,6 +166,31 @@ def test_errors_say_what_failed_where_and_leave_the_dump_out() -> None:
             listing()
 
 
+@pytest.mark.parametrize(("length", "requests"), [(4, 3), (99, 2)], ids=["a part", "all"])
+def test_the_end_where_a_store_cannot_count_from_it(length: int, requests: int) -> None:
+    """The beginning tells how long an object is, and is all of a small one."""
+    backend = obstore.store.MemoryStore()
+    asked: list[Any] = []
+
+    class Forwards:
+        def get(self, key: str, options: Any) -> Any:
+            asked.append(options["range"])
+            if isinstance(asked[-1], dict):
+                raise obstore.exceptions.NotSupportedError("no suffixes")
+            return backend.get(key, options=options)
+
+    backend.put("k", b"0123456789")
+    part = RemoteStore("s3://bucket", backend=Forwards()).get_part("k", None, length)
+    assert (part.data, part.size, len(asked)) == (b"0123456789"[-length:], 10, requests)
+
+
+def test_a_long_answer_is_cut() -> None:
+    """A proxy's whole page is no message."""
+    with pytest.raises(StoreError) as caught:
+        failing(obstore.exceptions.GenericError("x" * 100_000)).get("k")
+    assert len(str(caught.value)) < 3000
+
+
 def test_deleting_goes_on_after_an_absent_key() -> None:
     """Stores that stop a bulk delete at an absent key are asked key by key."""
     backend = obstore.store.MemoryStore()
@@ -140,7 +202,7 @@ def test_deleting_goes_on_after_an_absent_key() -> None:
                 raise FileNotFoundError(keys)
             gone.append(keys)
 
-    RemoteStore("az://container", account_name="x", backend=Stumbling()).delete(["a", "absent", "b"])
+    RemoteStore("az://container", backend=Stumbling()).delete(["a", "absent", "b"])
     assert sorted(gone) == ["a", "b"]
     assert backend.list().collect() == []
 

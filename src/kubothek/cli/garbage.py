@@ -19,16 +19,28 @@ from kubothek.store.interface import Store
 
 
 @dataclass(frozen=True, slots=True)
+class Spared:
+    """What stays: what was written or replaced less than ``older_than`` ago, and the versions that ``keep`` says."""
+
+    older_than: timedelta
+    keep: int | timedelta | None
+
+    def after(self, passed: timedelta) -> Spared:
+        """Return what says the same when some time has passed."""
+        return Spared(self.older_than + passed, self.keep + passed if isinstance(self.keep, timedelta) else self.keep)
+
+
+@dataclass(frozen=True, slots=True)
 class Garbage:
     """Where to look for such files, and how.
 
-    ``facts`` says in JSON whose files they are. ``collect(older_than, dry_run)`` deletes them or only finds them.
+    ``facts`` says in JSON whose files they are. ``collect(spared, dry_run)`` deletes them or only finds them.
     ``prefixes`` are those of their keys.
     """
 
     facts: Mapping[str, str]
     store: Store
-    collect: Callable[[timedelta, bool], list[str]]
+    collect: Callable[[Spared, bool], list[str]]
     prefixes: tuple[str, ...]
 
     def measure(self, keys: Iterable[str]) -> dict[str, int]:
@@ -38,13 +50,11 @@ class Garbage:
         return {info.key: info.size for info in listed if info.key in wanted}
 
 
-def clean(
-    garbage: Garbage, invocation: Invocation, older_than: timedelta, *, dry_run: bool, yes: bool, as_json: bool
-) -> None:
-    """List the files, ask, and delete them, sparing those that are younger."""
+def clean(garbage: Garbage, invocation: Invocation, spared: Spared, *, dry_run: bool, yes: bool, as_json: bool) -> None:
+    """List the files, ask, and delete them."""
     begin = time.monotonic()
     with waiting("looking for what nothing refers to"):
-        found = garbage.collect(older_than, True)
+        found = garbage.collect(spared, True)
         sizes = garbage.measure(found)
     if not as_json:
         print_listing(("object", found), ("size", [size_text(sizes.get(key)) for key in found]))
@@ -54,7 +64,7 @@ def clean(
             confirm(f"Delete {_amount(found, sizes)}?")
         with waiting(f"deleting {_amount(found, sizes)}"):
             # What has only grown old enough since it was listed stays.
-            gone = garbage.collect(older_than + timedelta(seconds=time.monotonic() - begin), False)
+            gone = garbage.collect(spared.after(timedelta(seconds=time.monotonic() - begin)), False)
     if as_json:
         objects = [{"key": key, "bytes": sizes.get(key)} for key in gone]
         print_json({**garbage.facts, "dry_run": dry_run, "objects": objects})

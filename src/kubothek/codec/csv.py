@@ -13,6 +13,7 @@ A file is parsed block by block, so that memory stays bounded.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,6 +31,8 @@ from kubothek.model.condition import EVERYTHING, Condition
 
 _DELIMITER = ";"
 _BLOCK_BYTES = 4 * 2**20
+_HEADER_BYTES = 2**20
+"""Of the line of names, and what follows it; a line of zeros that gzip has made small would fill the memory."""
 _LONGEST = len("2020-01-01 00:00:00.000000")
 _PARSED = (
     types.is_null,
@@ -109,8 +112,10 @@ def _refuse_kinds(key: str, kinds: Mapping[str, pa.DataType]) -> None:
 def _header(source: Callable[[], pa.NativeFile], key: str) -> list[str]:
     """Return the names in the first line."""
     try:
-        with io.TextIOWrapper(_unpacked(source(), key), encoding="utf-8-sig", newline="") as text:
-            names = next(csv.reader(text, delimiter=_DELIMITER), [])
+        with _unpacked(source(), key) as file:
+            start = file.read(_HEADER_BYTES)
+        text = codecs.getincrementaldecoder("utf-8-sig")().decode(start)
+        names = next(csv.reader(io.StringIO(text, newline=""), delimiter=_DELIMITER), [])
     except (UnicodeDecodeError, csv.Error) as error:
         raise CorruptDatasetError(f"Cannot read the data file {key!r}: {error}", key=key) from error
     if not names:

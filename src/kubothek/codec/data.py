@@ -5,7 +5,8 @@ condition are decoded and give a mask; the other columns are decoded only for ro
 column is cast to its type of record (:mod:`kubothek.codec.conform`). This is done for the whole file, for a run of its
 row groups (:mod:`kubothek.codec.row_groups`), or in batches where a row group is too large for that. Files may have
 been written by others: narrower integers, dictionaries, nanoseconds, ``large_string``, missing statistics and extra
-columns are all accepted.
+columns are all accepted. Their pages seldom have checksums, so nothing can be promised about what decays in them, nor
+whether their text is UTF-8; pages of ours are checked whenever they are read.
 
 Writing keeps what readers need: statistics on every column, microsecond timestamps, dictionary pages for text and for
 numbers that come again often, which are decoded three times as fast, and none for other numbers. Floating-point columns
@@ -41,12 +42,14 @@ SMALL_FILE_ROWS = 16_384
 def corrupt_file(key: str) -> Iterator[None]:
     """Turn Arrow's errors about a file into :class:`~kubothek.errors.CorruptDatasetError` that names it.
 
-    Pages that end too soon or do not unpack are an ``OSError`` without a number; those of the system have one.
+    Pages that end too soon or do not unpack are an ``OSError`` without a number; those of the system have one. Names
+    that are no UTF-8, and pages that are not there, are found by Python.
     """
     try:
         yield
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, pa.ArrowKeyError, OSError) as error:
-        if isinstance(error, KubothekError) or getattr(error, "errno", None) is not None:
+    except (pa.ArrowException, OSError, UnicodeDecodeError, IndexError) as error:
+        system = isinstance(error, (KubothekError, MemoryError)) or getattr(error, "errno", None) is not None
+        if system or isinstance(error, pa.lib.ArrowCancelled):
             raise
         raise CorruptDatasetError(f"Cannot read the data file {key!r}: {error}", key=key) from error
 
@@ -168,18 +171,38 @@ def _batches(
     file: pq.ParquetFile, record: pa.Schema, columns: Sequence[str], run: GroupRun
 ) -> Iterator[tuple[Columns, int]]:
     """Decode columns of a run batch by batch, with the number of rows of each."""
+    missing = sum(file.metadata.row_group(group).num_rows for group in run.groups)
     for batch in file.iter_batches(run.batch_rows, list(run.groups), columns=list(columns), use_threads=False):
         table = pa.Table.from_batches([batch])
         found = {name: conform_column(table.column(name), record.field(name).type) for name in columns}
+        missing -= batch.num_rows
         yield found, batch.num_rows
+    if missing:
+        raise pa.ArrowInvalid(f"it lacks {missing:,} rows that its footer tells of")
 
 
 def _decode(file: pq.ParquetFile, groups: Sequence[int], record: pa.Schema, columns: Sequence[str]) -> Columns:
     """Decode columns of some row groups to their types of record."""
     if not columns:
         return {}
-    table = file.read_row_groups(list(groups), columns=list(columns), use_threads=False)
+    table = read_groups(file, groups, columns)
     return {name: conform_column(table.column(name), record.field(name).type) for name in columns}
+
+
+def read_groups(file: pq.ParquetFile, groups: Sequence[int], columns: Sequence[str] | None = None) -> pa.Table:
+    """Decode columns of some row groups, and all of their rows: Arrow skips pages of a kind that it does not know.
+
+    Raises
+    ------
+    pyarrow.ArrowException, OSError
+        They cannot be decoded, or there are fewer rows than the footer says.
+    """
+    wanted = None if columns is None else list(columns)
+    table = file.read_row_groups(list(groups), columns=wanted, use_threads=False)
+    rows = sum(file.metadata.row_group(group).num_rows for group in groups)
+    if table.num_rows != rows:
+        raise pa.ArrowInvalid(f"it has {table.num_rows:,} of the {rows:,} rows that its footer tells of")
+    return table
 
 
 def check_stored(key: str, columns: Sequence[str], stored: Sequence[str]) -> None:
@@ -247,7 +270,7 @@ def _bounds_array(bounds: list[Any]) -> pa.Array:
 
 
 def writer_options(first: pa.Table, compression: str) -> dict[str, Any]:
-    """Options for ``pyarrow.parquet.ParquetWriter`` by which all data files are written.
+    """Options for :class:`~kubothek.codec.sealed_parquet.SealedWriter` by which all data files are written.
 
     Parameters
     ----------

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import msgspec
 import pyarrow as pa
 
+from kubothek.codec.distinct_keys import read_json
 from kubothek.codec.keys import check_index_key, check_keys
 from kubothek.errors import CorruptDatasetError
 
@@ -32,8 +33,9 @@ def decode_deletion(data: bytes, uuid: str, key: str) -> Sequence[str]:
         It is no such record, or names objects outside the dataset; ``key`` is the record's.
     """
     try:
-        keys = msgspec.json.decode(data, type=_Wire).keys
-    except msgspec.MsgspecError as error:
+        keys = msgspec.convert(read_json(data), _Wire).keys
+        pa.array(keys, pa.string())  # half a surrogate pair is no part of a key
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise CorruptDatasetError(f"{key!r} does not say what is to be deleted: {error}.", key=key) from error
     inside = [name for name in keys if name.startswith(f"{uuid}/")]
     check_keys(pa.array(inside, pa.string()), uuid, key)

@@ -9,7 +9,8 @@ entries in Kartothek's order, bytes as Kartothek writes them, then entries that 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -17,20 +18,25 @@ import msgspec
 import pyarrow as pa
 
 from kubothek.codec.compression import compress, decompress
+from kubothek.codec.distinct_keys import cut_msgpack, read_json, read_msgpack
 from kubothek.codec.header_partitions import (
-    check_duplicates,
     decode_partitions,
+    has_repeats,
     partitions_to_json,
     partitions_to_mapping,
 )
 from kubothek.codec.header_state import decode_state, encode_state
 from kubothek.codec.keys import HEADER_SUFFIXES, check_index_key, check_tables
+from kubothek.codec.seal import OPEN, is_whole, seal
 from kubothek.errors import CorruptDatasetError, InvalidInputError
-from kubothek.model.header import METADATA_VERSION, Header, HeaderFormat
+from kubothek.model.header import METADATA_VERSION, CommitState, Header, HeaderFormat
 
 STATE = "kubothek"
 _KNOWN = ("dataset_metadata_version", "dataset_uuid", "indices", "metadata", "partitions", "partition_keys", STATE)
-_LIMIT = 2**31
+_SEALED = ("indices", "partitions", "partition_keys", STATE)
+"""Entries that one seal is for. Others, such as the user's metadata, may be edited by hand."""
+
+HEADER_LIMIT = 2**31
 """Bytes that a compressed header may expand to: ten million partitions or so."""
 
 Entries = dict[str, msgspec.Raw]
@@ -60,13 +66,60 @@ def decode_header(data: bytes, key: str) -> Header:
     ('d', ('P',), None)
     """
     uuid, header_format = _uuid_and_format(key)
-    data = decompress(data, _LIMIT, key) if header_format == "msgpack" else data
-    try:
-        entries = _cut(data, header_format)
-        _check_identity(entries, header_format, uuid, key)
+    with _as_corrupt(key):
+        entries, data = _open(data, header_format, uuid, key)
         return _read(entries, header_format, uuid, key, data)
+
+
+def decode_state_only(data: bytes, key: str) -> CommitState | None:
+    """Return our own state of a stored header, ``None`` where other software made it, and decode nothing else.
+
+    Raises
+    ------
+    CorruptDatasetError
+        As :func:`decode_header`, as far as it is looked at.
+    """
+    uuid, header_format = _uuid_and_format(key)
+    with _as_corrupt(key):
+        entries, _ = _open(data, header_format, uuid, key)
+        if STATE not in entries:
+            return None
+        wire = _value(entries[STATE], header_format, dict[str, Any])
+    wire.pop("files", None)  # rows and bytes of the partitions
+    return decode_state(wire, None, key)[0]
+
+
+@contextmanager
+def _as_corrupt(key: str) -> Iterator[None]:
+    """Turn what readers of JSON and MessagePack raise into the error that the header is none."""
+    try:
+        yield
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise CorruptDatasetError(f"{key!r} is not a dataset's metadata header: {error}.", key=key) from error
+
+
+def _open(data: bytes, header_format: HeaderFormat, uuid: str, key: str) -> tuple[Entries, bytes]:
+    """Cut a header into its entries; return also its bytes without compression."""
+    data = decompress(data, HEADER_LIMIT, key) if header_format == "msgpack" else data
+    entries = _cut(data, header_format)
+    if header_format == "json":
+        _check_seal(entries, key)
+    _check_identity(entries, header_format, uuid, key)
+    return entries, data
+
+
+def _check_seal(entries: Entries, key: str) -> None:
+    """Refuse a header in which something that decides about rows is not as it was written; layout does not matter."""
+    if STATE not in entries or b'"seal"' not in bytes(entries[STATE]):
+        return
+    texts = [bytes(entries[name]) for name in _SEALED if name in entries]
+    if is_whole(b"".join(texts)) or is_whole("".join(_to_json(read_json(text)) for text in texts).encode()):
+        return
+    raise CorruptDatasetError(
+        f"{key!r} is damaged, or was edited by hand: {', '.join(_SEALED)} are not what its seal, the last entry of "
+        f"{STATE!r}, was made for. Whoever has edited it and means it removes the entry 'seal'.",
+        key=key,
+    )
 
 
 def _uuid_and_format(key: str) -> tuple[str, HeaderFormat]:
@@ -78,20 +131,20 @@ def _uuid_and_format(key: str) -> tuple[str, HeaderFormat]:
 
 def _cut(data: bytes, header_format: HeaderFormat) -> Entries:
     if header_format == "msgpack":
-        return msgspec.msgpack.decode(data, type=Entries)
+        return msgspec.convert(cut_msgpack(data), Entries)
     try:
         return msgspec.json.decode(data, type=Entries)
     except msgspec.DecodeError:
         # Python writes and reads NaN and lone surrogates, which are no JSON; so may a user's metadata
-        plain = json.loads(data)
+        plain = read_json(data)
         if not isinstance(plain, dict):
             raise
         return msgspec.convert({k: msgspec.Raw(json.dumps(v).encode()) for k, v in plain.items()}, Entries)
 
 
 def _value(raw: msgspec.Raw, header_format: HeaderFormat, t: Any = Any) -> Any:
-    """Read a small entry; JSON with Python's own reader, which keeps large integers and NaN."""
-    value = json.loads(bytes(raw)) if header_format == "json" else msgspec.msgpack.decode(raw)
+    """Read a small entry."""
+    value = read_json(bytes(raw)) if header_format == "json" else read_msgpack(raw)
     return msgspec.convert(value, t)
 
 
@@ -119,6 +172,7 @@ def _read(entries: Entries, header_format: HeaderFormat, uuid: str, key: str, da
         if isinstance(index, str):
             check_index_key(index, uuid, key)
     keys = value("partition_keys", list[str] | None)
+    "".join([*(keys or ()), *indices]).encode()  # half a surrogate pair is no part of a key
     if keys is not None and len(set(keys)) < len(keys):
         raise CorruptDatasetError(f"{key!r} names a partition column twice: {', '.join(keys)}.", key=key)
     header = Header(
@@ -145,12 +199,9 @@ def _postings(index: Mapping[Any, list[str]]) -> dict[str, tuple[str, ...]]:
 
 def _partitions(entries: Entries, header_format: HeaderFormat, uuid: str, key: str, data: bytes) -> pa.Table | None:
     raw = entries.get("partitions")
-    if raw is None:
-        return None
-    table = decode_partitions(raw, header_format, uuid, key)
-    others = (bytes(other) for name, other in entries.items() if name != "partitions")
-    mentions = data.count(b'"files"') - sum(other.count(b'"files"') for other in others)
-    check_duplicates(raw, header_format, mentions, table.num_rows, key)
+    table = None if raw is None else decode_partitions(raw, header_format, uuid, key)
+    if header_format == "json" and has_repeats(data, entries, table):
+        read_json(data)
     return table
 
 
@@ -169,13 +220,19 @@ def encode_header(header: Header) -> bytes:
     """
     if header.format == "json":
         entries = _entries(header, _to_json, partitions_to_json)
+        if header.state is not None:
+            sealed = seal("".join(entries[name] for name in _SEALED if name in entries).encode())
+            entries[STATE] = sealed[-len(entries[STATE]) :].decode()
         return ("{" + ", ".join(f"{_to_json(name)}: {text}" for name, text in entries.items()) + "}").encode()
     return compress(msgspec.msgpack.encode(_entries(header, _to_plain, partitions_to_mapping)))
 
 
 def check_metadata(metadata: Mapping[str, Any]) -> None:
-    """Raise ``InvalidInputError`` unless user metadata can be written as JSON."""
-    _to_json(metadata)
+    """Raise ``InvalidInputError`` unless user metadata can be written as JSON, and read back."""
+    try:
+        read_json(_to_json(metadata))
+    except ValueError as error:  # keys 1 and "1", or the digits of a huge number
+        raise InvalidInputError(f"The metadata of a dataset cannot be read back from JSON: {error}.") from error
 
 
 def _entries(
@@ -194,7 +251,8 @@ def _entries(
         entries["partition_keys"] = write(list(header.partition_keys))
     entries |= {name: write(value) for name, value in header.extra.items()}
     if header.state is not None:
-        entries[STATE] = write(encode_state(header.state, header.partitions))
+        sealed = {"seal": OPEN.decode()} if header.format == "json" else {}  # a frame has a checksum of its own
+        entries[STATE] = write(encode_state(header.state, header.partitions) | sealed)
     return entries
 
 

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import gc
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kubothek.codec.distinct_keys import read_msgpack
 from kubothek.codec.keys import check_keys
 from kubothek.errors import CorruptDatasetError
 from kubothek.model.header import FILE_PREFIX, HeaderFormat, partitions_schema
 
 _NEEDS_ESCAPE = r'[^ -~]|["\\]'
 _BATCH = 2**17
+_FIRST_FILE = len(partitions_schema(()))
 
 
 class _Partition(msgspec.Struct, gc=False):
@@ -41,15 +44,17 @@ def decode_partitions(raw: msgspec.Raw, header_format: HeaderFormat, uuid: str, 
     Raises
     ------
     CorruptDatasetError
-        If a label occurs twice, a partition has no file, or a file lies outside the dataset; ``key`` is the header's.
-    msgspec.MsgspecError
-        If the list has another shape.
+        If a partition has no file, or a file lies outside the dataset or under another label; ``key`` is the header's.
+    ValueError, msgspec.MsgspecError
+        If the list has another shape, or a key comes twice in MessagePack.
     """
     # Collecting garbage while a million small objects are made takes longer than making them.
     collecting = gc.isenabled()
     gc.disable()
     try:
         partitions = _DECODERS[header_format].decode(raw)
+        if header_format == "msgpack" and len(msgspec.msgpack.encode(partitions)) < len(memoryview(raw)):
+            read_msgpack(raw)  # something is not as short as can be, or comes twice
         tables = tuple(dict.fromkeys(table for partition in partitions.values() for table in partition.files))
         columns = [[partition.files.get(table) for partition in partitions.values()] for table in tables]
     finally:
@@ -59,7 +64,27 @@ def decode_partitions(raw: msgspec.Raw, header_format: HeaderFormat, uuid: str, 
     _check_complete(table, tables, key)
     for name in tables:
         check_keys(table[FILE_PREFIX + name], uuid, key)
+        _check_labels(table["label"], table[FILE_PREFIX + name], f"{uuid}/{name}/", key)
     return table
+
+
+def _check_labels(labels: pa.ChunkedArray, files: pa.ChunkedArray, prefix: str, key: str) -> None:
+    """Refuse a label with the partition values of another file: one says what is deleted, the other what is read.
+
+    A label without values may be any name.
+    """
+    usual = pc.binary_join_element_wise(prefix, labels, ".parquet", "")
+    odd = pc.invert(pc.equal(files, usual))
+    if not pc.any(odd).as_py():
+        return
+    for label, file in zip(labels.filter(odd).to_pylist(), files.filter(odd).to_pylist(), strict=True):
+        folder = label.rpartition("/")[0]
+        if "=" in folder and file.removeprefix(prefix).rpartition("/")[0] != folder:
+            raise CorruptDatasetError(
+                f"{key!r} lists the file {file!r} under the label {label!r}, which has other partition values.",
+                key=key,
+                label=label,
+            )
 
 
 def _to_table(labels: list[str], tables: tuple[str, ...], columns: list[list[str | None]]) -> pa.Table:
@@ -78,45 +103,25 @@ def _check_complete(table: pa.Table, tables: tuple[str, ...], key: str) -> None:
         raise CorruptDatasetError(f"{key!r} lists partition {label!r} without any file.", key=key, label=label)
 
 
-def check_duplicates(raw: msgspec.Raw, header_format: HeaderFormat, mentions: int, found: int, key: str) -> None:
-    """Refuse a list that names a label twice, of which decoding has kept only the last.
+def has_repeats(data: bytes, entries: Mapping[str, msgspec.Raw], found: pa.Table | None) -> bool:
+    """Tell whether a key may come more than once in a JSON header, of which decoding keeps only one.
+
+    To look at every key takes long where there are a million partitions, so the quotes of the whole text are counted:
+    there are as many as what was decoded needs, unless something comes twice or is unusual.
 
     Parameters
     ----------
-    raw, header_format
-        The list and its encoding.
-    mentions
-        How often a JSON list contains ``"files"``: the number of its entries, unless it is unusual.
+    data, entries
+        The header, and the same cut into its entries.
     found
-        How many different labels were decoded.
-    key
-        Key of the header, for the error.
+        The partitions as decoded, if it lists any.
     """
-    if header_format == "msgpack":
-        repeated = _map_length(bytes(memoryview(raw)[:5])) != found
-    else:
-        repeated = mentions != found and _json_repeats(bytes(raw))
-    if repeated:
-        raise CorruptDatasetError(f"{key!r} lists a partition label more than once.", key=key)
-
-
-def _map_length(head: bytes) -> int:
-    """Return the number of entries of a MessagePack map from its first bytes."""
-    size = {0xDE: 2, 0xDF: 4}.get(head[0], 0)
-    return int.from_bytes(head[1 : 1 + size], "big") if size else head[0] & 0x0F
-
-
-def _json_repeats(raw: bytes) -> bool:
-    repeated = False
-
-    def keep(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        nonlocal repeated
-        entries = dict(pairs)
-        repeated = repeated or len(entries) < len(pairs)
-        return entries
-
-    json.loads(raw, object_pairs_hook=keep)
-    return repeated
+    own = 0
+    if found is not None:
+        files = sum(len(column) - column.null_count for column in found.columns[_FIRST_FILE:])
+        own = 4 * found.num_rows + 4 * files  # of the label and of "files"; of each table and its key
+    others = sum(bytes(raw).count(b'"') for name, raw in entries.items() if name != "partitions")
+    return data.count(b'"') != 2 * len(entries) + others + own
 
 
 def partitions_to_json(partitions: pa.Table, tables: tuple[str, ...]) -> str:

@@ -5,18 +5,26 @@ On the wire it is the header's last entry, ``kubothek``::
     {"version": 3, "commit": "<write id>", "recent": ["<write id>", …], "incarnation": "…",
      "schema": {"<table>": "<base64 of an Arrow IPC schema>"}, "unique_writes": ["<prefix>", …], "conformed": true,
      "cube_call": {"id": "<write id>", "operation": "build_cube", "datasets": ["<id>", …]}, "withdrawn": true,
-     "files": "<base64 of a Zstandard frame of an Arrow IPC stream: rows, bytes, in the order of the partitions>"}
+     "info": {"time": "2026-11-21T16:50:12.123456Z", "operation": "update_dataset", "author": "…",
+              "library": "kubothek 0.1.0", "added": 2, "removed": 0, "rows": 17, "overwrote": ["<write id>", …]},
+     "oldest": 2, "hold": 1.5,
+     "files": "<base64 of a Zstandard frame>", "seal": "crc32:…"}
 
 ``cube_call`` is missing where the commit was not part of a call for several datasets, ``withdrawn`` where it is not
-true, and ``files`` where nothing is known about any file. Entries that a later version added are kept.
+true, ``info`` in headers from before there was any, ``overwrote`` where there is nothing to say, ``oldest`` where it is
+1, ``hold`` where it is 0, and ``files`` where nothing is known about any file. Its content are the rows of the
+partitions, in their order, and then their bytes, as little-endian 64-bit integers, -1 where unknown. ``seal`` stands in
+JSON only, last of all (:mod:`kubothek.codec.seal`). Entries that a later version added are kept.
 """
 
 from __future__ import annotations
 
 import base64
-from typing import Any
+from datetime import UTC, datetime
+from typing import Annotated, Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -24,16 +32,33 @@ from kubothek.codec.compression import compress, decompress
 from kubothek.codec.keys import check_incarnation
 from kubothek.codec.schema import schema_from_text, schema_to_text
 from kubothek.errors import CorruptDatasetError
-from kubothek.model.header import CommitState, CubeCall
+from kubothek.model.header import CommitInfo, CommitState, CubeCall
 
-_FILES = pa.schema([("rows", pa.int64()), ("bytes", pa.int64())])
-_BYTES_PER_FILE = 2 * 8 + 1
-_OVERHEAD = 2**16
+_FILES = ("rows", "bytes")
+_NUMBER = np.dtype("<i8")
+_UNKNOWN = -1
+_MOST = 2**60
+"""What all files together stay below, so that no sum overflows."""
+
+_Version = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+_Commit = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-zA-Z_\-]{1,128}\Z")]  # it is part of keys
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class _Info(msgspec.Struct):
+    time: Annotated[datetime, msgspec.Meta(tz=True)]
+    operation: str
+    author: str
+    library: str
+    added: _Count
+    removed: _Count
+    rows: _Count | None = None
+    overwrote: list[str] = msgspec.field(default_factory=list)
 
 
 class _Wire(msgspec.Struct):
-    version: int
-    commit: str
+    version: _Version
+    commit: _Commit
     recent: list[str]
     incarnation: str
     schema: dict[str, str]
@@ -41,7 +66,11 @@ class _Wire(msgspec.Struct):
     conformed: bool = False
     cube_call: CubeCall | None = None
     withdrawn: bool = False
+    info: _Info | None = None
+    oldest: _Version = 1
+    hold: Annotated[float, msgspec.Meta(ge=0)] = 0.0
     files: str | None = None
+    seal: str | None = None
 
 
 def encode_state(state: CommitState, partitions: pa.Table | None) -> dict[str, Any]:
@@ -59,8 +88,14 @@ def encode_state(state: CommitState, partitions: pa.Table | None) -> dict[str, A
         wire["cube_call"] = {"id": call.id, "operation": call.operation, "datasets": list(call.datasets)}
     if state.withdrawn:
         wire["withdrawn"] = True
-    if partitions is not None and any(partitions[name].null_count < partitions.num_rows for name in _FILES.names):
-        wire["files"] = _encode_files(partitions.select(_FILES.names))
+    if state.info is not None:
+        wire["info"] = _encode_info(state.info)
+    if state.oldest > 1:
+        wire["oldest"] = state.oldest
+    if state.hold:
+        wire["hold"] = state.hold
+    if partitions is not None and any(partitions[name].null_count < partitions.num_rows for name in _FILES):
+        wire["files"] = _encode_files(partitions)
     return wire | dict(state.extra)
 
 
@@ -74,7 +109,8 @@ def decode_state(wire: Any, partitions: pa.Table | None, key: str) -> tuple[Comm
     """
     try:
         known = msgspec.convert(wire, _Wire)
-    except msgspec.ValidationError as error:
+        info = None if known.info is None else _decode_info(known.info)
+    except (msgspec.ValidationError, OverflowError) as error:
         raise CorruptDatasetError(f"The entry 'kubothek' of {key!r} is damaged: {error}.", key=key) from error
     check_incarnation(known.incarnation, key)
     state = CommitState(
@@ -87,6 +123,9 @@ def decode_state(wire: Any, partitions: pa.Table | None, key: str) -> tuple[Comm
         conformed=known.conformed,
         cube_call=known.cube_call,
         withdrawn=known.withdrawn,
+        info=info,
+        oldest=known.oldest,
+        hold=known.hold,
         extra={name: value for name, value in wire.items() if name not in _Wire.__struct_fields__},
     )
     if known.files is not None:
@@ -94,29 +133,55 @@ def decode_state(wire: Any, partitions: pa.Table | None, key: str) -> tuple[Comm
     return state, partitions
 
 
-def _encode_files(files: pa.Table) -> str:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, _FILES) as writer:
-        writer.write_table(files.combine_chunks())
-    return base64.b64encode(compress(sink.getvalue().to_pybytes())).decode()
+def _encode_info(info: CommitInfo) -> dict[str, Any]:
+    wire: dict[str, Any] = {
+        "time": info.time.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z",
+        "operation": info.operation,
+        "author": info.author,
+        "library": info.library,
+        "added": info.added,
+        "removed": info.removed,
+        "rows": info.rows,
+    }
+    return wire | ({"overwrote": list(info.overwrote)} if info.overwrote else {})
+
+
+def _decode_info(wire: _Info) -> CommitInfo:
+    """Raise ``OverflowError`` for a time that is not within the years 1 to 9999 in UTC."""
+    return CommitInfo(
+        time=wire.time.astimezone(UTC),
+        operation=wire.operation,
+        author=wire.author,
+        library=wire.library,
+        added=wire.added,
+        removed=wire.removed,
+        rows=wire.rows,
+        overwrote=tuple(wire.overwrote),
+    )
+
+
+def _encode_files(partitions: pa.Table) -> str:
+    """Write the numbers as they lie in memory: nothing in them says how much there is, so nothing can lie about it."""
+    numbers = [pc.fill_null(partitions[name].combine_chunks(), _UNKNOWN).to_numpy() for name in _FILES]
+    return base64.b64encode(compress(np.concatenate(numbers).astype(_NUMBER).tobytes())).decode()
 
 
 def _add_files(partitions: pa.Table | None, text: str, key: str) -> pa.Table:
     count = 0 if partitions is None else partitions.num_rows
+    width = len(_FILES) * _NUMBER.itemsize
     try:
-        stream = decompress(base64.b64decode(text, validate=True), _OVERHEAD + count * _BYTES_PER_FILE, key)
-        files = pa.ipc.open_stream(stream).read_all()
-        files.validate(full=True)
-    except (ValueError, pa.ArrowException, OSError) as error:
+        stored = decompress(base64.b64decode(text, validate=True), count * width, key)
+    except ValueError as error:
         raise CorruptDatasetError(f"The rows and bytes of files in {key!r} are damaged: {error}.", key=key) from error
-    if partitions is None or files.schema != _FILES or files.num_rows != count:
+    if partitions is None or len(stored) != count * width:
         raise CorruptDatasetError(
-            f"{key!r} lists {count:,} partitions, but has rows and bytes for {files.num_rows:,} "
-            f"with the columns {', '.join(files.schema.names)}.",
-            key=key,
+            f"{key!r} lists {count:,} partitions, but has rows and bytes for {len(stored) / width:,g}.", key=key
         )
-    for i, name in enumerate(_FILES.names, start=partitions.schema.get_field_index("rows")):
-        if pc.any(pc.less(files[name], 0)).as_py():
+    for name, numbers in zip(_FILES, np.split(np.frombuffer(stored, _NUMBER), len(_FILES)), strict=True):
+        if count and numbers.min() < _UNKNOWN:
             raise CorruptDatasetError(f"{key!r} has a file with a negative number of {name}.", key=key)
-        partitions = partitions.set_column(i, name, files[name])
+        if numbers.sum(dtype=np.float64) >= _MOST:
+            raise CorruptDatasetError(f"{key!r} has files with more {name} than any store can hold.", key=key)
+        column = pa.array(numbers, mask=numbers == _UNKNOWN)
+        partitions = partitions.set_column(partitions.schema.get_field_index(name), name, column)
     return partitions

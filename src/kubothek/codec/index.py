@@ -15,7 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kubothek.codec.data import group_statistics
+from kubothek.codec.data import group_statistics, read_groups
+from kubothek.codec.footer import load_footer
+from kubothek.codec.sealed_parquet import SealedWriter
 from kubothek.errors import CorruptDatasetError, KubothekError
 from kubothek.model.condition import EVERYTHING, Condition
 from kubothek.model.schema import normalise_type
@@ -25,6 +27,8 @@ from kubothek.plan.statistics import keep_by_statistics
 
 _VALUES_PER_ROW_GROUP = 8192
 _GROUPS_PER_PART = 64
+SEALED_AS = "index"
+"""The name in the seals of all index files, whose keys are decided after they are written."""
 REBUILD = "Build the index again with build_dataset_indices, or forget it with drop_dataset_indices."
 """What to do about an index that cannot be read: it says nothing that the data does not."""
 
@@ -44,9 +48,10 @@ def encode_index(column: str, parts: Iterable[pa.Table]) -> bytes:
     first = next(waiting)
     schema = index_schema(column, first[column].type)
     sink = pa.BufferOutputStream()
-    with pq.ParquetWriter(
+    with SealedWriter(
         sink,
         schema,
+        SEALED_AS,
         compression="zstd",
         coerce_timestamps="us",
         write_statistics=[column],
@@ -61,7 +66,12 @@ def encode_index(column: str, parts: Iterable[pa.Table]) -> bytes:
 
 
 def read_index(
-    file: pa.NativeFile, key: str, column: str, value_type: pa.DataType | None, condition: Condition | None = None
+    file: pa.NativeFile,
+    key: str,
+    column: str,
+    value_type: pa.DataType | None,
+    condition: Condition | None = None,
+    opened_as: type[pq.ParquetFile] = pq.ParquetFile,
 ) -> pa.Table:
     """Return the entries of a stored index that a condition matches.
 
@@ -77,6 +87,8 @@ def read_index(
         Its type of record; ``None`` where only the index has the column: then the stored type, normalised.
     condition
         A bound condition on this column alone; ``None`` for all entries.
+    opened_as
+        The class that reads the file, which may know better how to fetch what it is about to read.
 
     Returns
     -------
@@ -90,7 +102,7 @@ def read_index(
     """
     condition = EVERYTHING if condition is None else condition
     with _index_errors(key, column):
-        parquet, schema = _open(file, key, column, value_type)
+        parquet, schema = _open(file, key, column, value_type, opened_as)
         index = _entries(parquet, _possible_groups(parquet.metadata, column, condition), schema, key)
     return index if condition == EVERYTHING else index.filter(match_rows(condition, index))
 
@@ -121,17 +133,22 @@ def _index_errors(key: str, column: str) -> Iterator[None]:
         yield
     except KubothekError:  # this one, or the store's
         raise
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise CorruptDatasetError(
             f"{key!r} cannot be read as an index on {column!r}: {error}. {REBUILD}", key=key
         ) from error
 
 
 def _open(
-    file: pa.NativeFile, key: str, column: str, value_type: pa.DataType | None
+    file: pa.NativeFile,
+    key: str,
+    column: str,
+    value_type: pa.DataType | None,
+    opened_as: type[pq.ParquetFile] = pq.ParquetFile,
 ) -> tuple[pq.ParquetFile, pa.Schema]:
     """Open an index and return the types that its entries are to have."""
-    parquet = pq.ParquetFile(file)
+    metadata = load_footer(file, SEALED_AS)
+    parquet = opened_as(file, metadata=metadata, page_checksum_verification=True)
     names = parquet.schema_arrow.names
     wrong = sorted(name for name in (column, LABELS) if names.count(name) != 1)
     if wrong:
@@ -144,7 +161,8 @@ def _open(
 
 
 def _entries(parquet: pq.ParquetFile, groups: Sequence[int], schema: pa.Schema, key: str) -> pa.Table:
-    index = parquet.read_row_groups(list(groups), columns=schema.names).select(schema.names).cast(schema)
+    index = read_groups(parquet, groups, schema.names).select(schema.names).cast(schema)
+    index.validate(full=True)  # that texts are UTF-8, which Parquet does not promise
     if index[LABELS].null_count or pc.list_flatten(index[LABELS]).null_count:
         raise CorruptDatasetError(
             f"{key!r} is no index on {schema.names[0]!r}: a value has no labels, or null for one. {REBUILD}", key=key

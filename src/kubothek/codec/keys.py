@@ -10,6 +10,7 @@
     <uuid>.<column>.by-dataset-index.parquet            index of an old dataset, only read
     _kubothek/<uuid>/<incarnation>/                     our own objects beyond the format
     _kubothek/<uuid>/<incarnation>/staged/<write id>/   index values on their way from a write to its commit
+    _kubothek/<uuid>/<incarnation>/history/<version>-<time>-<commit>.json.zst, .msgpack.zst   header of a version
 
 Keys that come out of a header are not trusted: one that is absolute, contains ``..`` or lies outside its dataset is an
 error before anything is read, copied or deleted (:func:`check_keys`). The parts of a label are made and read back in
@@ -25,9 +26,10 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kubothek.codec.quoting import quote
+from kubothek.codec.quoting import quote, unquote
 from kubothek.errors import CorruptDatasetError, InvalidInputError
 from kubothek.model.header import HeaderFormat
+from kubothek.model.history import UNKNOWN_TIME
 
 HEADER_SUFFIXES: dict[HeaderFormat, str] = {
     "json": ".by-dataset-metadata.json",
@@ -37,9 +39,16 @@ DATA_SUFFIXES = (".parquet", ".csv.gz", ".csv")
 """Endings of data files; what we write is Parquet."""
 
 _DELETION = "deletion.json"
+_UNKNOWN_TIME = "00000000T000000.000000Z"
+_LARGEST_VERSION = 2**63 - 1
+_VERSION = re.compile(
+    r"_kubothek/[^/]+/[^/]+/history/(?P<version>\d{20})-(?P<time>\d{8}T\d{6}\.\d{6}Z)-(?P<commit>[^/]+)"
+    r"\.(?:json|msgpack)\.zst\Z",
+    re.ASCII,
+)
 _INDEX_SUFFIX = ".by-dataset-index.parquet"
 _NAME = re.compile(r"[a-zA-Z0-9+\-_]+\Z")
-_SEGMENT = re.compile(r"(?!\.{1,2}\Z)[^/\x00-\x1f\x7f]+\Z")
+_SEGMENT = re.compile(r"(?!\.{1,2}\Z)[^/\x00-\x1f\x7f\ud800-\udfff]+\Z")
 _BAD_SEGMENT = r"/\.{0,2}(/|$)|[\x00-\x1f\x7f]"
 
 
@@ -120,6 +129,17 @@ def data_suffix(key: str) -> str:
     )
 
 
+def file_stem(key: str) -> str:
+    """Return the name of a file without its folders and endings.
+
+    Examples
+    --------
+    >>> file_stem("flights/table/MONTH=1/5f2c.parquet")
+    '5f2c'
+    """
+    return key.rpartition("/")[2].partition(".")[0]
+
+
 def index_key(uuid: str, column: str, when: datetime) -> str:
     """Return the key of an index on ``column`` that is written at ``when`` (UTC where it has no zone).
 
@@ -154,6 +174,52 @@ def staged_prefix(uuid: str, incarnation: str, write_id: str) -> str:
     '_kubothek/flights/1f/staged/5f2c/'
     """
     return f"{private_prefix(uuid, incarnation)}staged/{write_id}/"
+
+
+def history_prefix(uuid: str, incarnation: str) -> str:
+    """Return the prefix of the kept versions of a dataset."""
+    return f"{private_prefix(uuid, incarnation)}history/"
+
+
+def version_key(
+    uuid: str, incarnation: str, version: int, time: datetime | None, commit: str, header_format: HeaderFormat
+) -> str:
+    """Return the key at which the header of a version is kept, so that a listing is sorted by version.
+
+    Parameters
+    ----------
+    time
+        When it was committed, ``None`` where that is not known.
+
+    Examples
+    --------
+    >>> version_key("flights", "1f", 7, datetime(2020, 1, 1, 12, tzinfo=UTC), "5f2c", "json")
+    '_kubothek/flights/1f/history/00000000000000000007-20200101T120000.000000Z-5f2c.json.zst'
+    """
+    if time is None or time == UNKNOWN_TIME:
+        text = _UNKNOWN_TIME
+    else:
+        utc = time.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
+        text = utc.replace("-", "").replace(":", "") + "Z"
+    return f"{history_prefix(uuid, incarnation)}{version:020d}-{text}-{quote(commit)}.{header_format}.zst"
+
+
+def parse_version_key(key: str) -> tuple[int, datetime, str] | None:
+    """Return version, time (UTC) and commit of a kept version, ``None`` for the key of anything else.
+
+    Examples
+    --------
+    >>> parse_version_key("_kubothek/d/1f/history/00000000000000000007-20200101T120000.000000Z-5f2c.json.zst")
+    (7, datetime.datetime(2020, 1, 1, 12, 0, tzinfo=datetime.timezone.utc), '5f2c')
+    """
+    found = _VERSION.match(key)
+    if found is None or not 0 < int(found["version"]) <= _LARGEST_VERSION:
+        return None
+    try:
+        time = UNKNOWN_TIME if found["time"] == _UNKNOWN_TIME else datetime.fromisoformat(found["time"])
+        return int(found["version"]), time, unquote(found["commit"])
+    except ValueError:  # no such day, or no UTF-8
+        return None
 
 
 def check_incarnation(incarnation: str, source: str) -> None:

@@ -6,6 +6,7 @@
     schema    <uuid>/<table>/_common_metadata
     index     <uuid>/indices/<column>/….by-dataset-index.parquet, <uuid>.<column>.by-dataset-index.parquet
     passing   _kubothek/<uuid>/<incarnation>/staged/…, _kubothek/<uuid>/<incarnation>/deletion.json
+    version   _kubothek/<uuid>/<incarnation>/history/<version>-<time>-<commit>.json.zst, .msgpack.zst
     private   _kubothek/<uuid>/<incarnation>/…
 
 The key says whose an object is: neither a dataset's name nor a table's holds ``/`` or ``.``, so that ``seed`` is never
@@ -22,6 +23,7 @@ import pyarrow.compute as pc
 from kubothek.codec.keys import DATA_SUFFIXES
 
 _DATA_SUFFIX = f"(?:{'|'.join(map(re.escape, DATA_SUFFIXES))})$"
+_VERSION_NAME = r"\d{20}-\d{8}T\d{6}\.\d{6}Z-[^/]+\.(?:json|msgpack)\.zst"
 _RANDOM_NAME = r"/[0-9a-f]{32}" + _DATA_SUFFIX
 
 
@@ -44,7 +46,7 @@ def object_kinds(keys: pa.Array, uuid: str) -> pa.Table:
 
     Examples
     --------
-    >>> keys = pa.array(["seed/table/p=1/a.parquet", "seed2/table/a.parquet", "_kubothek/seed/i/staged/w/v.arrow"])
+    >>> keys = pa.array(["seed/table/p=1/a.parquet", "seed2/table/a.parquet", "_kubothek/seed/i/staged/w/v.staged"])
     >>> object_kinds(keys, "seed").to_pylist()[0]
     {'kind': 'data', 'name': 'table', 'random': False}
     >>> object_kinds(keys, "seed")["kind"].to_pylist()
@@ -68,5 +70,6 @@ def _patterns(uuid: str) -> dict[str, str]:
         "schema": rf"^{uuid}/(?P<name>[^/]+)/_common_metadata$",
         "data": rf"^{uuid}/(?P<name>[^/]+)/(?:[^/]+/)*[^/]+{_DATA_SUFFIX}",
         "passing": rf"^_kubothek/{uuid}/(?P<name>[^/]+)/(?:staged/|deletion\.json$)",
+        "version": rf"^_kubothek/{uuid}/(?P<name>[^/]+)/history/{_VERSION_NAME}$",
         "private": rf"^_kubothek/{uuid}/(?P<name>[^/]+)/",
     }

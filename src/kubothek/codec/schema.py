@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Iterable
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,6 +17,9 @@ from kubothek.codec.pandas_metadata import PANDAS_KEY, pandas_metadata
 from kubothek.errors import CorruptDatasetError, SchemaError
 from kubothek.model.schema import normalise_type
 
+_UNREADABLE = (pa.ArrowException, OSError, ValueError, KeyError)
+"""What Arrow raises for a schema that it does not understand, or that is too deep. It runs no code that a file brings:
+an extension type that this process has not registered is read as the type that it is stored as."""
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__\Z")
 
 
@@ -32,9 +36,14 @@ def decode_schema(data: bytes, key: str) -> pa.Schema:
     """
     try:
         stored = pq.read_schema(pa.BufferReader(data))
-    except (pa.ArrowException, OSError) as error:
+        return _of_record([field for field in stored if not _PANDAS_INDEX.match(field.name)], key)
+    except _UNREADABLE as error:
         raise CorruptDatasetError(f"{key!r} is not a Parquet file with a schema: {error}", key=key) from error
-    fields = [pa.field(f.name, _tolerant(f.type)) for f in stored if not _PANDAS_INDEX.match(f.name)]
+
+
+def _of_record(stored: Iterable[pa.Field], key: str | None) -> pa.Schema:
+    """Return the schema of normalised types; ``UnicodeDecodeError`` for a name that is no UTF-8."""
+    fields = [pa.field(field.name, _tolerant(field.type)) for field in stored]
     names = [field.name for field in fields]
     if len(set(names)) < len(names):
         raise CorruptDatasetError(f"{key!r} names a column more than once: {', '.join(names)}.", key=key)
@@ -85,8 +94,8 @@ def schema_from_text(text: str, key: str | None = None) -> pa.Schema:
         If it cannot be read; ``key`` names the object that holds it.
     """
     try:
-        return pa.ipc.read_schema(pa.BufferReader(base64.b64decode(text, validate=True)))
-    except (ValueError, pa.ArrowException, OSError) as error:
+        return _of_record(pa.ipc.read_schema(pa.BufferReader(base64.b64decode(text, validate=True))), key)
+    except _UNREADABLE as error:
         raise CorruptDatasetError(
             f"{key or 'A header'!r} holds a schema that cannot be read: {error}.", key=key
         ) from error

@@ -24,6 +24,7 @@ from kubothek.plan.cube.check import find_problems
 from kubothek.plan.cube.check_metadata import find_specification, metadata_problems
 from kubothek.plan.cube.incomplete import find_incomplete
 from kubothek.plan.cube.members import Member
+from kubothek.plan.retention import plan_retention
 from kubothek.store.interface import Store
 from kubothek.store.open import StoreLike, open_store
 
@@ -132,11 +133,12 @@ def _check_dataset(dataset_id: str, snapshot: Snapshot, cube: Cube | None, *, fi
 def _orphans(prefix: str, pinned: Mapping[str, object], store: Store) -> Iterator[Problem]:
     """Find what datasets without a header have left behind; what is younger may be that of a first write."""
     known = {member_uuid(prefix, name) for name in pinned}
+    asked = plan_retention(store.world.clock(), DAY, None)
     for uuid in list_traces(prefix, store):
-        garbage = None if uuid in known else find_dataset_garbage(uuid, store, store.world.clock() - DAY)
-        if garbage is not None and garbage.keys and not garbage.is_dataset:
+        garbage = None if uuid in known else find_dataset_garbage(uuid, store, asked)
+        if garbage is not None and garbage.all_keys and not garbage.is_dataset:
             message = (
-                f"{len(garbage.keys):,} object(s) are left of a dataset without a header: it was deleted half-way, or "
-                "its first write was cut short. cleanup_cube deletes them."
+                f"{len(garbage.all_keys):,} object(s) are left of a dataset without a header: it was deleted half-way, "
+                "or its first write was cut short. cleanup_cube deletes them."
             )
-            yield Problem("orphaned_files", uuid, garbage.keys[0], message)
+            yield Problem("orphaned_files", uuid, garbage.all_keys[0], message)

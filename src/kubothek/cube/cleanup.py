@@ -15,13 +15,13 @@ from kubothek.dataset.staging.arguments import check_flag
 from kubothek.dataset.upkeep.garbage import (
     DAY,
     DatasetGarbage,
-    delete_garbage,
+    collect_garbage,
     find_dataset_garbage,
-    oldest_allowed,
 )
 from kubothek.engine.local import map_in_threads
 from kubothek.errors import CorruptDatasetError, combined_error
 from kubothek.model.cube import SEPARATOR, Cube, cube_prefix
+from kubothek.plan.retention import plan_retention
 from kubothek.store.interface import Store
 from kubothek.store.open import StoreLike, open_store
 
@@ -29,9 +29,14 @@ _PARALLEL = 8
 
 
 def cleanup_cube(
-    cube: Cube | str, store: StoreLike, *, older_than: timedelta = DAY, dry_run: bool = False
+    cube: Cube | str,
+    store: StoreLike,
+    *,
+    older_than: timedelta = DAY,
+    keep: int | timedelta | None = None,
+    dry_run: bool = False,
 ) -> list[str]:
-    """Delete what the datasets of a cube do not refer to.
+    """Delete what nobody needs of the datasets of a cube, and give up old versions of them.
 
     That is what :func:`~kubothek.garbage_collect_dataset` deletes of each dataset, what is left of datasets that have
     no header any more, or never had one, and datasets whose creation was taken back. Anything else that somebody put
@@ -44,9 +49,11 @@ def cleanup_cube(
     store
         A URL, a path or a :class:`~kubothek.Store`.
     older_than
-        Age that an object must have, from when it was written. It must be longer than any write of the cube takes from
-        its first file to its last commit. It says nothing about when a file was replaced: who still reads a version
-        from before may find that its files are gone.
+        How long ago a version must have been replaced to be given up, and the age of files that no version names. It
+        must be longer than any query of the cube takes, and any write from its first file to its last commit.
+    keep
+        Which versions of each dataset stay besides: so many of the last ones, the present one among them, or those that
+        were the present one at some time in this last while. ``None`` is the same as 20.
     dry_run
         Only return what would be deleted.
 
@@ -60,9 +67,12 @@ def cleanup_cube(
     CubeNotFoundError
         There is no dataset of such a cube, and nothing is left of one.
     CorruptDatasetError
-        Headers cannot be understood, so what they refer to is unknown; ``keys`` lists them. Nothing was deleted.
+        Headers, or versions that stay, cannot be understood, so what they refer to is unknown; ``keys`` lists them.
+        Nothing was deleted.
+    CommitStateUnknownError
+        Whether versions of a dataset were given up is unknown; nothing of it was deleted. The next call goes on.
     InvalidInputError
-        ``older_than`` is no age.
+        ``older_than`` is no age, or ``keep`` neither an age nor a number from 1 on.
 
     Examples
     --------
@@ -72,18 +82,19 @@ def cleanup_cube(
     >>> for delay in (5, 40):
     ...     seed = pa.table({"FLIGHT": [1], "MONTH": [1], "DELAY": [delay]})
     ...     datasets = build_cube(seed, cube, "memory://cleanup_cube", overwrite=True)
-    >>> cleanup_cube(cube, "memory://cleanup_cube")
+    >>> cleanup_cube(cube, "memory://cleanup_cube", older_than=timedelta(0))  # the last 20 versions stay
     []
-    >>> len(cleanup_cube(cube, "memory://cleanup_cube", older_than=timedelta(0)))  # one data file and one index
-    2
+    >>> gone = cleanup_cube(cube, "memory://cleanup_cube", older_than=timedelta(0), keep=1)
+    >>> len(gone)  # one data file and one index, and the headers of two versions
+    4
     """
     prefix, opened = cube_prefix(cube), open_store(store)
     check_flag(dry_run, "dry_run")
-    before = oldest_allowed(opened.world.clock(), older_than)
+    asked = plan_retention(opened.world.clock(), older_than, keep)
 
     def look(uuid: str) -> DatasetGarbage | CorruptDatasetError | None:
         try:
-            return find_dataset_garbage(uuid, opened, before)
+            return find_dataset_garbage(uuid, opened, asked)
         except CorruptDatasetError as error:
             return error
 
@@ -99,8 +110,7 @@ def cleanup_cube(
         )
     garbage = [one for one in found if isinstance(one, DatasetGarbage)]
     if not dry_run:
-        for one in garbage:
-            delete_garbage(one, opened)
+        garbage = [collect_garbage(one, opened, asked) for one in garbage]
     return sorted(key for one in garbage for key in one.all_keys)
 
 

@@ -9,16 +9,19 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 import pyarrow as pa
 
 from kubothek.codec.keys import HEADER_SUFFIXES, is_uuid
 from kubothek.codec.labels import label_prefixes
+from kubothek.cube.pins import load_pinned, snapshots_by
 from kubothek.dataset.dataset import Dataset
 from kubothek.dataset.snapshot import Snapshot, find_snapshot, find_snapshots
 from kubothek.errors import CorruptDatasetError, CubeNotFoundError
 from kubothek.model.cube import SEPARATOR, Cube, check_name, cube_prefix, member_uuid, split_uuid
 from kubothek.model.header import SINGLE_TABLE
+from kubothek.model.pin import Pin
 from kubothek.plan.cube.check import find_problems, problems_error
 from kubothek.plan.cube.members import Member, member_files_schema
 from kubothek.plan.cube.metadata import cube_from_metadata
@@ -73,18 +76,25 @@ def discover_cube(uuid_prefix: str, store: StoreLike) -> tuple[Cube, dict[str, D
     return opened.cube, {dataset_id: Dataset(snapshot) for dataset_id, snapshot in opened.snapshots.items()}
 
 
-def open_cube(cube: Cube | str, store: Store) -> OpenCube:
+def open_cube(cube: Cube | str, store: Store, at: Pin | datetime | None = None) -> OpenCube:
     """Pin all datasets of a cube and check that they form one; a name stands for the specification that they carry.
+
+    Parameters
+    ----------
+    at
+        Which versions: those of a pin, those of a time, or, with ``None``, the current ones.
 
     Raises
     ------
     CubeNotFoundError
         There is none of this name, or no seed.
+    SnapshotExpiredError
+        Versions are not there any more.
     InvalidInputError, SchemaError
         The datasets do not form a cube; all problems are listed.
     """
     prefix = cube_prefix(cube)
-    snapshots = find_members(prefix, store)
+    snapshots = load_pinned(at, store) if isinstance(at, Pin) else find_members(prefix, store, at)
     if not snapshots:
         raise cube_not_found(prefix, store)
     members = tuple(as_member(dataset_id, snapshot) for dataset_id, snapshot in snapshots.items())
@@ -108,9 +118,14 @@ def cube_not_found(uuid_prefix: str, store: Store) -> CubeNotFoundError:
     )
 
 
-def find_members(uuid_prefix: str, store: Store) -> dict[str, Snapshot]:
-    """Pin every dataset whose name says that it belongs to a cube, by id, sorted; none whose creation was withdrawn."""
+def find_members(uuid_prefix: str, store: Store, at: datetime | None = None) -> dict[str, Snapshot]:
+    """Pin every dataset whose name says that it belongs to a cube, by id, sorted; none whose creation was withdrawn.
+
+    With a time they are pinned as they were then. Datasets that were deleted since are not found.
+    """
     pinned = pin_members(uuid_prefix, store)
+    if pinned and at is not None:
+        pinned = snapshots_by(uuid_prefix, pinned, at)
     return {dataset_id: snapshot for dataset_id, snapshot in pinned.items() if not snapshot.header.is_withdrawn}
 
 

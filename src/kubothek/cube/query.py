@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from kubothek.cube.members import open_cube
+from kubothek.cube.pins import parse_moment, pin_states
 from kubothek.dataset.indices.lookup import load_postings, look_up
 from kubothek.engine import local
 from kubothek.engine.join import sort_rows
@@ -18,10 +20,13 @@ from kubothek.engine.measure import measure_read
 from kubothek.engine.requests import expected_requests
 from kubothek.engine.spark import expected_tasks
 from kubothek.engine.writing import cut_runs
-from kubothek.model.cube import Cube
+from kubothek.model.cube import Cube, cube_prefix
+from kubothek.model.header import CommitState
+from kubothek.model.pin import Pin
 from kubothek.model.read_plan import PARTITION_PREFIX
 from kubothek.plan.cube.query import CubePlan, plan_cube
 from kubothek.plan.cube.resolve import ResolvedQuery, resolve
+from kubothek.plan.cube.selection import dataset_ids, select_datasets
 from kubothek.plan.explain import explain_query
 from kubothek.plan.explanation import Explanation
 from kubothek.plan.measured import Expected
@@ -32,6 +37,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+_PARALLEL = 16
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+
 class Query(LazyRows):
     """Rows of a cube, planned and not read; made by :func:`query_cube`.
 
@@ -39,10 +50,13 @@ class Query(LazyRows):
     keep that order within each physical partition only, which lets them stream.
     """
 
-    def __init__(self, store: Store, resolved: ResolvedQuery, plan: CubePlan) -> None:
+    def __init__(
+        self, store: Store, resolved: ResolvedQuery, plan: CubePlan, states: Mapping[str, CommitState | None]
+    ) -> None:
         super().__init__(store, plan.read)
         self._resolved = resolved
         self._cube_plan = plan
+        self._states = states
 
     @property
     def cube(self) -> Cube:
@@ -128,6 +142,32 @@ class Query(LazyRows):
         told = explain_query(self._resolved, self._cube_plan, expected)
         return told.with_measured(measure_read(self._store, self._plan)) if analyze else told
 
+    def pin(self) -> Pin:
+        """Return which versions of which datasets the query looks at, to ask it of the same rows again later.
+
+        The same question with ``at=`` the pin, or its text, has the same answer byte for byte, whatever is appended,
+        overwritten or added to the cube since, for as long as these versions are there: garbage collection keeps the
+        last ones of each dataset (:func:`~kubothek.cleanup_cube` says which).
+
+        Raises
+        ------
+        InvalidInputError
+            Other software made the last commit of some datasets, whose version has no number yet; ``datasets`` lists
+            them.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from kubothek import Cube, Pin, append_to_cube, build_cube, query_cube
+        >>> cube = Cube(uuid_prefix="flights", dimension_columns="FLIGHT", partition_columns="MONTH")
+        >>> datasets = build_cube(pa.table({"FLIGHT": [1], "MONTH": [1]}), cube, "memory://query_pin")
+        >>> text = str(query_cube("flights", "memory://query_pin").pin())
+        >>> datasets = append_to_cube(pa.table({"FLIGHT": [2], "MONTH": [1]}), cube, "memory://query_pin")
+        >>> query_cube("flights", "memory://query_pin", at=text).to_arrow()["FLIGHT"].to_pylist()
+        [1]
+        """
+        return pin_states(self.cube.uuid_prefix, self._states)
+
     def __repr__(self) -> str:
         """Show what would be read."""
         return str(self.explain())
@@ -142,6 +182,7 @@ def query_cube(
     dimension_columns: str | Sequence[str] | None = None,
     partition_by: str | Sequence[str] = (),
     columns: str | Sequence[str] | None = None,
+    at: Pin | str | datetime | None = None,
 ) -> Query:
     """Plan a query of a cube: one wide table, in which every cell of the seed is a row.
 
@@ -168,6 +209,11 @@ def query_cube(
         Rows without a value in one of them belong to no group and are left out.
     columns
         Payload columns wanted; ``None`` for all. Dimension and partition columns are always there.
+    at
+        Which versions of the datasets: a pin (:meth:`Query.pin`) or its text, which the query then sees and no others,
+        or a time (UTC where it has no zone), which stands for the newest version of each dataset that was committed by
+        then, as far as the clocks of those who committed agree; datasets that were deleted since are not seen.
+        ``None`` stands for now.
 
     Returns
     -------
@@ -178,6 +224,9 @@ def query_cube(
     ------
     CubeNotFoundError
         There is no such cube, or it lacks its seed.
+    SnapshotExpiredError
+        Versions that ``at`` stands for are not there any more: they were given up when garbage was collected, or the
+        dataset was deleted.
     UnknownColumnError, UnindexedColumnError, PredicateTypeError, InvalidInputError
         The query does not fit the cube; all problems are listed.
 
@@ -195,7 +244,7 @@ def query_cube(
     {'DELAY': [40], 'FLIGHT': [2], 'MONTH': [1]}
     """
     place = open_store(store)
-    opened = open_cube(cube, place)
+    opened = open_cube(cube, place, parse_moment(at, cube_prefix(cube)))
     resolved = resolve(
         opened.cube,
         opened.members,
@@ -205,6 +254,13 @@ def query_cube(
         partition_by=partition_by,
         columns=columns,
     )
-    hits = {name: look_up(opened.snapshots[name], leaves) for name, leaves in resolved.needed_indices.items()}
-    postings = {pair: load_postings(opened.snapshots[pair[0]], pair[1]) for pair in resolved.needed_postings}
-    return Query(place, resolved, plan_cube(resolved, hits, postings))
+    hits = _each(lambda name: look_up(opened.snapshots[name], resolved.needed_indices[name]), resolved.needed_indices)
+    postings = _each(lambda pair: load_postings(opened.snapshots[pair[0]], pair[1]), resolved.needed_postings)
+    chosen = select_datasets(opened.cube.uuid_prefix, opened.snapshots, dataset_ids(datasets))
+    states = {name: opened.snapshots[name].header.state for name in chosen}
+    return Query(place, resolved, plan_cube(resolved, hits, postings), states)
+
+
+def _each(load: Callable[[In], Out], wanted: Collection[In]) -> dict[In, Out]:
+    """Load what is wanted, several at a time, and return it by what was asked for."""
+    return dict(zip(wanted, local.map_in_threads(load, wanted, _PARALLEL), strict=True))

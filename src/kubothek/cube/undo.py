@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from kubothek.dataset.commit import Commit, commit
 from kubothek.dataset.delete_scope import select_deleted
 from kubothek.dataset.indices.lookup import load_postings
+from kubothek.dataset.rollback import missing_files
 from kubothek.dataset.snapshot import Snapshot, find_snapshot
 from kubothek.errors import CommitConflictError, CommitStateUnknownError, StoreError
 from kubothek.model.header import FILE_PREFIX, CommitState, Header
@@ -60,7 +61,7 @@ def _restore(made: Commit, change: ChangeSet) -> bool:
     if state is None or state.commit != change.write_id:
         return False
     content = _as_it_was(made.before, after, replace(state, cube_call=None, unique_writes=()))
-    if len(_missing(named_keys(content), after)):
+    if _missing(named_keys(content), after):
         return False
     try:
         commit(after.store, after.uuid, ChangeSet(after.store.world.new_id(), _undo(change), restore=content), after)
@@ -84,13 +85,10 @@ def _as_it_was(before: Snapshot | None, after: Snapshot, state: CommitState) -> 
     return replace(before.header, partition_keys=before.partition_keys, partitions=before.partitions, state=state)
 
 
-def _missing(keys: pa.Array, now: Snapshot) -> pa.Array:
+def _missing(keys: pa.Array, now: Snapshot) -> tuple[str, ...]:
     """Return which files are not in the store, where they have been garbage since the commit."""
     doubted = keys.filter(pc.invert(pc.is_in(keys, value_set=named_keys(now.header))))
-    if not len(doubted):
-        return doubted
-    there = pa.array([info.key for info in now.store.list(f"{now.uuid}/")], pa.string())
-    return doubted.filter(pc.invert(pc.is_in(doubted, value_set=there)))
+    return missing_files(doubted, now.uuid, now.store)
 
 
 def _reverse(made: Commit, change: ChangeSet) -> None:
@@ -145,8 +143,8 @@ def _removed(before: Snapshot, change: ChangeSet, after: Snapshot) -> tuple[Stag
     tables = {name.removeprefix(FILE_PREFIX): name for name in rows.column_names if name.startswith(FILE_PREFIX)}
     keys = pa.concat_arrays([pa.nulls(0, pa.string()), *(c for name in tables.values() for c in rows[name].chunks)])
     missing = _missing(keys.drop_null(), after)
-    if len(missing):
-        raise _stuck(change, after, f"{len(missing)} files that it removed are gone, such as {missing[0].as_py()!r}")
+    if missing:
+        raise _stuck(change, after, f"{len(missing)} files that it removed are gone, such as {missing[0]!r}")
     values = {column: _values_by_label(before, column, labels) for column in before.index_columns}
     return tuple(
         StagedPartition(

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kubothek.dataset.at import load_snapshot_at
+from kubothek.dataset.history import read_history
 from kubothek.dataset.indices.lookup import load_postings
 from kubothek.dataset.scan import Scan, open_scan
-from kubothek.dataset.snapshot import Snapshot, load_snapshot
+from kubothek.dataset.snapshot import Snapshot
 from kubothek.model.display import human_bytes
 from kubothek.model.header import FILE_PREFIX
+from kubothek.model.history import History
 from kubothek.model.read_plan import PARTITION_PREFIX
 from kubothek.model.schema import joint_schema
 from kubothek.model.where import parse_where
@@ -249,6 +253,28 @@ class Dataset:
         """
         return open_scan(self._snapshot, columns=columns, where=where, table=table, categoricals=categoricals)
 
+    def history(self) -> History:
+        """List the commits that led to this version, newest first: a tuple that prints as a table.
+
+        Versions that were given up when garbage was collected are not among them. One request lists the versions, and
+        one for each reads who made it.
+
+        Raises
+        ------
+        CorruptDatasetError
+            What is kept of a version is damaged; ``key`` names it.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from kubothek import update_dataset, write_dataset
+        >>> ds = write_dataset(pa.table({"TEMP": [1.5]}), "weather", "memory://history")
+        >>> ds = update_dataset(pa.table({"TEMP": [-3.5, 4.0]}), "weather", "memory://history")
+        >>> [(entry.version, entry.operation, entry.added, entry.rows) for entry in ds.history()]
+        [(2, 'update_dataset', 1, 2), (1, 'write_dataset', 1, 1)]
+        """
+        return read_history(self._snapshot)
+
     def __repr__(self) -> str:
         """Show the facts one asks for first."""
         sizes = self._snapshot.partitions.column("bytes")
@@ -277,8 +303,8 @@ class _Indices(Mapping[str, Index]):
         return len(self._dataset.partition_keys) + len(self._dataset.index_columns)
 
 
-def open_dataset(uuid: str, store: StoreLike) -> Dataset:
-    """Open a dataset as it is now.
+def open_dataset(uuid: str, store: StoreLike, *, at: int | datetime | None = None) -> Dataset:
+    """Open a dataset as it is now, or as it was.
 
     Parameters
     ----------
@@ -286,13 +312,23 @@ def open_dataset(uuid: str, store: StoreLike) -> Dataset:
         Its name.
     store
         A URL, a path or a :class:`~kubothek.Store`.
+    at
+        The number of a version, such as :attr:`Dataset.version` gives and :meth:`Dataset.history` lists, or a time (UTC
+        where it has no zone), which stands for the newest version that was committed by then, as far as the clocks of
+        those who committed agree. ``None`` stands for now.
 
     Raises
     ------
     DatasetNotFoundError
         There is none of this name.
+    NotFoundError
+        There never was such a version, or the dataset was not there then.
+    SnapshotExpiredError
+        The version was given up when garbage was collected (:func:`~kubothek.garbage_collect_dataset` says which are).
     CorruptDatasetError
         Its header or schema cannot be understood.
+    InvalidInputError
+        ``at`` is neither a number nor a time.
 
     Examples
     --------
@@ -301,5 +337,8 @@ def open_dataset(uuid: str, store: StoreLike) -> Dataset:
     >>> ds = write_dataset(pa.table({"TEMP": [1.5]}), "weather", "memory://open_dataset")
     >>> open_dataset("weather", "memory://open_dataset").schema.names
     ['TEMP']
+    >>> ds = write_dataset(pa.table({"TEMP": [-3.5]}), "weather", "memory://open_dataset", overwrite=True)
+    >>> open_dataset("weather", "memory://open_dataset", at=1).scan().to_arrow().to_pydict()
+    {'TEMP': [1.5]}
     """
-    return Dataset(load_snapshot(uuid, open_store(store)))
+    return Dataset(load_snapshot_at(uuid, open_store(store), at))

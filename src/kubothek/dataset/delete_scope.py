@@ -12,11 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from kubothek.codec.data import corrupt_file, group_statistics
+from kubothek.codec.footer import load_footer
+from kubothek.codec.keys import file_stem
 from kubothek.dataset.indices.lookup import index_only_columns, load_postings, look_up
 from kubothek.dataset.snapshot import Snapshot
+from kubothek.engine.fetched_file import open_fetched
 from kubothek.engine.local import map_in_threads
 from kubothek.model.condition import Condition
 from kubothek.model.header import FILE_PREFIX
@@ -91,8 +93,8 @@ def _constant(snapshot: Snapshot, key: str, column: str, kind: pa.DataType) -> p
     """
     if pa.types.is_floating(kind) or not key.endswith(".parquet"):
         return None
-    with snapshot.store.open_file(key) as file, corrupt_file(key):
-        footer = pq.read_metadata(file)
+    with open_fetched(snapshot.store, key) as file, corrupt_file(key):
+        footer = load_footer(file, file_stem(key))
         if footer.num_rows == 0:
             return pa.array([], kind)
         statistics = group_statistics(footer, frozenset((column,))).get(column)

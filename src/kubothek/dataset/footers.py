@@ -6,13 +6,14 @@ Files are chosen as for a scan, their footers are read in threads or by Spark's 
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from kubothek.codec.keys import check_uuid
+from kubothek.dataset.at import load_snapshot_at
 from kubothek.dataset.scan import open_scan
-from kubothek.dataset.snapshot import load_snapshot
 from kubothek.engine.footers import FOOTERS, read_footers
 from kubothek.engine.gather import gather
 from kubothek.store.open import StoreLike, open_store
@@ -22,7 +23,13 @@ if TYPE_CHECKING:
 
 
 def collect_dataset_metadata(
-    uuid: str, store: StoreLike, *, where: Any = None, table: str | None = None, spark: SparkSession | None = None
+    uuid: str,
+    store: StoreLike,
+    *,
+    where: Any = None,
+    table: str | None = None,
+    at: int | datetime | None = None,
+    spark: SparkSession | None = None,
 ) -> pa.Table:
     """Collect what the footers of a dataset's files say about their row groups.
 
@@ -38,6 +45,8 @@ def collect_dataset_metadata(
         are chosen, never row groups.
     table
         Name of the table; ``None`` for the only one.
+    at
+        Which version, as for :func:`~kubothek.open_dataset`; ``None`` stands for now.
     spark
         The session whose tasks read the footers; ``None`` to read them in this process, in threads.
 
@@ -52,14 +61,14 @@ def collect_dataset_metadata(
 
     Raises
     ------
-    DatasetNotFoundError
-        There is no such dataset.
+    DatasetNotFoundError, NotFoundError
+        There is no such dataset, or it never had such a version.
     UnknownColumnError, PredicateTypeError
         The condition does not fit the schema.
     InvalidInputError
         There is no such table, or there are several and none was named.
     SnapshotExpiredError, CorruptDatasetError
-        A file is gone, or has no footer that can be read.
+        The version or a file is gone, or a file has no footer that can be read.
 
     Examples
     --------
@@ -72,6 +81,6 @@ def collect_dataset_metadata(
     [{'row_group_id': 0, 'number_rows_total': 2}]
     """
     check_uuid(uuid)
-    snapshot = load_snapshot(uuid, open_store(store))
+    snapshot = load_snapshot_at(uuid, open_store(store), at)
     plan = open_scan(snapshot, columns=(), where=where, table=table).plan
     return pa.concat_tables([FOOTERS.empty_table(), *gather(snapshot.store, plan, read_footers, spark, evenly=True)])

@@ -8,14 +8,15 @@ stored, nor on who reads them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyarrow import types
 
 from kubothek.codec.keys import check_uuid
+from kubothek.dataset.at import load_snapshot_at
 from kubothek.dataset.scan import open_scan
-from kubothek.dataset.snapshot import load_snapshot
 from kubothek.engine.gather import gather
 from kubothek.engine.hash_sums import HASH, ROWS, HashTask, add_sums
 from kubothek.errors import InvalidInputError, SchemaError
@@ -33,6 +34,7 @@ def hash_dataset(
     columns: str | Sequence[str] | None = None,
     group_by: str | Sequence[str] | None = None,
     table: str | None = None,
+    at: int | datetime | None = None,
     spark: SparkSession | None = None,
 ) -> pa.Table:
     """Hash the content of a dataset, whatever its layout, to find out whether two hold the same rows.
@@ -55,6 +57,8 @@ def hash_dataset(
         Columns with one hash per distinct combination of their values; they need no index. ``None`` for one hash.
     table
         Name of the table; ``None`` for the only one.
+    at
+        Which version, as for :func:`~kubothek.open_dataset`; ``None`` stands for now.
     spark
         The session whose tasks read the rows; ``None`` to read them in this process, in threads.
 
@@ -66,8 +70,10 @@ def hash_dataset(
 
     Raises
     ------
-    DatasetNotFoundError
-        There is no such dataset.
+    DatasetNotFoundError, NotFoundError
+        There is no such dataset, or it never had such a version.
+    SnapshotExpiredError
+        The version or a file of it is gone.
     UnknownColumnError
         Columns do not exist; all that do not are named.
     SchemaError, InvalidInputError
@@ -86,7 +92,7 @@ def hash_dataset(
     [2, 1]
     """
     check_uuid(uuid)
-    snapshot = load_snapshot(uuid, open_store(store))
+    snapshot = load_snapshot_at(uuid, open_store(store), at)
     groups = column_names(group_by, "group_by")
     record = snapshot.schema(table)
     hashed = tuple(record.names) if columns is None else column_names(columns, "columns")

@@ -31,9 +31,10 @@ _INDICES = "indices"
 class Snapshot:
     """A dataset pinned at one moment.
 
-    ``header`` is as stored. ``etag`` is the tag of its object, on which the next commit depends. ``partition_keys``
-    and ``partitions`` (see ``Header.partitions``) are known here, also where the header leaves them open. ``schemas``
-    is the schema of record per table. ``shadowed`` says that a msgpack header lies unused beside this JSON one.
+    ``header`` is as stored. ``etag`` is the tag of its object, on which the next commit depends; that of an old version
+    is empty. ``partition_keys`` and ``partitions`` (see ``Header.partitions``) are known here, also where the header
+    leaves them open. ``schemas`` is the schema of record per table. ``shadowed`` says that a msgpack header lies unused
+    beside this JSON one.
     """
 
     store: Store
@@ -183,11 +184,23 @@ def find_snapshots(uuids: Sequence[str], store: Store) -> list[Snapshot | None]:
 
 
 def _pin(uuid: str, json: Blob | None, msgpack: Blob | None, store: Store) -> Snapshot | None:
-    """Decode the header that counts; schemas are missing where it does not hold them."""
+    """Decode the header that counts."""
     blob = msgpack if json is None else json
     if blob is None:
         return None
     header = decode_header(blob.data, header_keys(uuid)[1 if json is None else 0])
+    return pin_header(header, blob.etag, store, shadowed=json is not None and msgpack is not None)
+
+
+def pin_header(header: Header, etag: str, store: Store, *, shadowed: bool = False) -> Snapshot:
+    """Return the snapshot that a header makes; schemas are missing where it does not hold them.
+
+    Raises
+    ------
+    CorruptDatasetError
+        It lists files of a table of which it has no schema.
+    """
+    uuid = header.uuid
     partitions = _listed_partitions(uuid, store) if header.partitions is None else header.partitions
     schemas = {} if header.state is None else header.state.schema
     keys = _partition_keys(header, partitions)
@@ -198,8 +211,7 @@ def _pin(uuid: str, json: Blob | None, msgpack: Blob | None, store: Store) -> Sn
             f"{key!r} lists files of table {unknown[0]!r}, but has schemas of {', '.join(map(repr, schemas))} only.",
             key=key,
         )
-    shadowed = json is not None and msgpack is not None
-    return Snapshot(store, header, blob.etag, keys, _with_tables(partitions, schemas), schemas, shadowed)
+    return Snapshot(store, header, etag, keys, _with_tables(partitions, schemas), schemas, shadowed)
 
 
 def _with_tables(partitions: pa.Table, tables: Iterable[str]) -> pa.Table:

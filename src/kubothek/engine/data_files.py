@@ -2,12 +2,13 @@
 
 The ending of its key says what kind of file it is. A Parquet file falls into runs of row groups, each of which is a
 step of its own and may be read beside the others; a CSV file and a row group that is too large are read by one step
-after the other.
+after the other. A file of a directory is read by its path, which nothing is faster than; one of an object store as
+:mod:`kubothek.engine.ranged_parquet` says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,18 +20,30 @@ import pyarrow.parquet as pq
 from kubothek.codec.conform import concat_rows
 from kubothek.codec.csv import stream_csv
 from kubothek.codec.data import corrupt_file, dictionary_columns, possible_groups, read_rows, stream_rows
-from kubothek.codec.keys import data_suffix
+from kubothek.codec.footer import load_footer
+from kubothek.codec.keys import data_suffix, file_stem
 from kubothek.codec.row_groups import GroupRun, cut_runs
+from kubothek.engine.fetched_file import FetchedFile
+from kubothek.engine.ranged_parquet import RangedParquet, readable
 from kubothek.engine.steps import Made, Step, steps_of
 from kubothek.errors import ObjectNotFoundError, SnapshotExpiredError
 from kubothek.model.condition import EVERYTHING, Condition
+from kubothek.plan.ranges import FOOTER_BYTES, REQUEST_BYTES, fits_request, vain_bytes
 from kubothek.store.interface import Store
 
-FOOTER_BYTES = 2**16
-"""Bytes at the end of a file that Arrow fetches to read the footer."""
-
 _BUFFER = 2**20
-"""Bytes of a column chunk that are fetched at a time, where row groups are too large to be fetched at once."""
+"""Bytes of a column chunk that are read at a time, where row groups are too large to be read at once."""
+
+_BUFFERS = 64 * 2**20
+"""Bytes of all columns together that are read at a time then, if each read is a round trip."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """What is known of a Parquet file that was opened before: its footer, and how to go on reading the same object."""
+
+    metadata: pq.FileMetaData
+    file: FetchedFile | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +52,8 @@ class FileScan:
 
     ``key`` and ``size`` (in bytes, ``None`` where unknown) say where it is in ``store``. ``record`` has the types of
     record of all columns that are needed, ``columns`` those of the result, in order. ``condition`` is bound;
-    ``constants`` are columns with one value for the whole file.
+    ``constants`` are columns with one value for the whole file. ``stored_columns`` says how many columns the file has
+    (0 where unknown), by which it is decided how to fetch it.
     """
 
     store: Store
@@ -49,6 +63,7 @@ class FileScan:
     columns: tuple[str, ...]
     condition: Condition = EVERYTHING
     constants: Mapping[str, pa.Scalar] = field(default_factory=dict)
+    stored_columns: int = 0
 
     def read(self) -> pa.Table:
         """Return the rows.
@@ -64,7 +79,7 @@ class FileScan:
             schema = pa.schema([self.record.field(name) for name in self.columns])
             return concat_rows(self._stream_csv(), schema)
         with self._opened() as file:
-            return read_rows(file, self.key, self.record, self.columns, self.condition, self.constants)
+            return self._read_groups(file, possible_groups(file.metadata, self.condition, self.constants))
 
     def step(self) -> Made[pa.Table]:
         """Return the first of the rows, and the steps that read the others; raises as :meth:`read` does."""
@@ -74,31 +89,41 @@ class FileScan:
             runs = cut_runs(
                 file.metadata, possible_groups(file.metadata, self.condition, self.constants), self.record.names
             )
+            known = Known(file.metadata, file.again())
             if not runs or runs[0].batch_rows:
-                return Made((), self._steps(file.metadata, runs))
-            return Made((self._read_groups(file, runs[0]),), self._steps(file.metadata, runs[1:]))
+                return Made((), self._steps(known, runs))
+            return Made((self._read_groups(file, runs[0].groups),), self._steps(known, runs[1:]))
 
-    def _steps(self, metadata: pq.FileMetaData, runs: tuple[GroupRun, ...]) -> tuple[Step[pa.Table], ...]:
+    def _steps(self, known: Known, runs: tuple[GroupRun, ...]) -> tuple[Step[pa.Table], ...]:
         return tuple(
-            steps_of(self._stream_run(metadata, run)) if run.batch_rows else partial(self._read_run, metadata, run)
+            steps_of(self._stream_run(known, run)) if run.batch_rows else partial(self._read_run, known, run)
             for run in runs
         )
 
-    def _read_run(self, metadata: pq.FileMetaData, run: GroupRun) -> Made[pa.Table]:
-        with self._opened(metadata) as file:
-            return Made((self._read_groups(file, run),))
+    def _read_run(self, known: Known, run: GroupRun) -> Made[pa.Table]:
+        with self._opened(known) as file:
+            return Made((self._read_groups(file, run.groups),))
 
-    def _read_groups(self, file: pq.ParquetFile, run: GroupRun) -> pa.Table:
-        return read_rows(file, self.key, self.record, self.columns, self.condition, self.constants, run.groups)
+    def _read_groups(self, file: RangedParquet, groups: Sequence[int]) -> pa.Table:
+        file.fetch(groups, self._needed_first(), {*self.columns} - self.constants.keys())
+        return read_rows(file, self.key, self.record, self.columns, self.condition, self.constants, groups)
 
-    def _stream_run(self, metadata: pq.FileMetaData, run: GroupRun) -> Iterator[pa.Table]:
-        with self._opened(metadata, pre_buffer=False, buffer_size=_BUFFER) as file:
+    def _stream_run(self, known: Known, run: GroupRun) -> Iterator[pa.Table]:
+        with self._opened(known, buffer_size=self._buffer_bytes()) as file:
             yield from stream_rows(file, self.key, self.record, self.columns, self.condition, self.constants, run)
+
+    def _buffer_bytes(self) -> int:
+        each = _BUFFERS // max(len(self.record.names), 1)
+        return min(max(each, _BUFFER), REQUEST_BYTES) if self.store.is_remote else _BUFFER
+
+    def _needed_first(self) -> set[str]:
+        """Return the stored columns that are surely decoded: those of the condition, or all that are wanted."""
+        return ({*self.condition.columns} - self.constants.keys()) or {*self.columns} - self.constants.keys()
 
     def _stream_csv(self) -> Iterator[pa.Table]:
         with _present(self.store, self.key):
             yield from stream_csv(
-                lambda: self.store.open_file(self.key, self.size),
+                _csv_source(self.store, self.key, self.size),
                 self.key,
                 self.record,
                 self.columns,
@@ -107,17 +132,24 @@ class FileScan:
             )
 
     @contextmanager
-    def _opened(self, metadata: pq.FileMetaData | None = None, **options: Any) -> Iterator[pq.ParquetFile]:
+    def _opened(self, known: Known | None = None, **options: Any) -> Iterator[RangedParquet]:
         with _present(self.store, self.key), corrupt_file(self.key):
-            source = _source(self.store, self.key, self.size)
+            source = known.file.again() if known and known.file else self._source()
+            metadata = known.metadata if known else _footer(source, self.key)
             if any(pa.types.is_dictionary(kind) for kind in self.record.types):
-                metadata = metadata or pq.read_metadata(source)
                 options["read_dictionary"] = dictionary_columns(metadata, self.record)
             with _parquet_file(source, metadata=metadata, **options) as file:
                 yield file
 
+    def _source(self) -> Any:
+        first = len(self._needed_first())
+        if self.size is None or not first:
+            return _source(self.store, self.key, self.size)
+        vain = vain_bytes(self.size, first, self.stored_columns)
+        return _source(self.store, self.key, self.size, self.size if fits_request(self.size, vain) else FOOTER_BYTES)
 
-def open_parquet(store: Store, key: str, size: int | None) -> pq.ParquetFile:
+
+def open_parquet(store: Store, key: str, size: int | None) -> RangedParquet:
     """Open a Parquet file, by its path where the store is a directory.
 
     Raises
@@ -128,7 +160,8 @@ def open_parquet(store: Store, key: str, size: int | None) -> pq.ParquetFile:
         It is no Parquet file.
     """
     with _present(store, key), corrupt_file(key):
-        return _parquet_file(_source(store, key, size))
+        source = _source(store, key, size)
+        return _parquet_file(source, metadata=_footer(source, key))
 
 
 def read_facts(store: Store, key: str, size: int, stored: pa.Schema) -> tuple[int, pa.Schema]:
@@ -150,19 +183,39 @@ def read_facts(store: Store, key: str, size: int, stored: pa.Schema) -> tuple[in
         return file.metadata.num_rows, file.schema_arrow
 
 
-def _source(store: Store, key: str, size: int | None) -> str | pa.NativeFile:
+def _source(store: Store, key: str, size: int | None, end: int = FOOTER_BYTES) -> Any:
+    """Return a path, an Arrow file, or for a remote one a :class:`FetchedFile` with its last bytes, ``end`` of them."""
     path = store.local_path(key)
     if path is not None:
         return path
-    if size is not None and size <= FOOTER_BYTES:  # whoever reads the footer fetches it all, and need not come back
-        return pa.BufferReader(store.get_range(key, 0, size))
-    return store.open_file(key, size)
+    if not store.is_remote:
+        return store.open_file(key, size)
+    file = FetchedFile(store, key, size)
+    file.fetch_end(end)
+    return file
 
 
-def _parquet_file(source: str | pa.NativeFile, **options: Any) -> pq.ParquetFile:
+def _csv_source(store: Store, key: str, size: int | None) -> Callable[[], pa.NativeFile]:
+    """Return how to open a text file, which is fetched at once where it is small."""
+    source = _source(store, key, size, 0)
+    if not isinstance(source, FetchedFile):
+        return lambda: store.open_file(key, size)
+    if source.size() <= REQUEST_BYTES:
+        source.fetch_end(source.size())
+    return lambda: readable(source.again())
+
+
+def _footer(source: Any, key: str) -> pq.FileMetaData:
+    if isinstance(source, str):
+        with pa.OSFile(source) as file:
+            return load_footer(file, file_stem(key))
+    return load_footer(readable(source), file_stem(key))
+
+
+def _parquet_file(source: Any, **options: Any) -> RangedParquet:
     """Open Parquet; years beyond those of nanoseconds stay what they are in the old 96-bit timestamps."""
-    defaults = {"coerce_int96_timestamp_unit": "us", "pre_buffer": not isinstance(source, str)}
-    return pq.ParquetFile(source, **(defaults | options))
+    options = {"coerce_int96_timestamp_unit": "us", "page_checksum_verification": True} | options
+    return RangedParquet(source, **options)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Which distinct values a file holds in an indexed column, found while it is written, in bounded memory.
 
 Values are made distinct row group by row group. Where they grow beyond what may be held, they are sorted and spilled as
-one more run of a staged Arrow IPC file::
+one more run of a staged file::
 
     row groups  -> distinct values held -> run 1 | run 2 | …        each sorted, a value perhaps in several
                                         -> few at the end: inline, in the descriptor of the file
@@ -18,6 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kubothek.codec.data import unique_values
+from kubothek.codec.sealed_parquet import SealedWriter
+from kubothek.codec.staged_table import SUFFIX, read_staged, staged_writer
 from kubothek.errors import StoreError
 from kubothek.store.interface import Store
 
@@ -46,12 +48,12 @@ class IndexValues:
     def __init__(self, store: Store, prefix: str, kind: pa.DataType, held_bytes: int = _HELD_BYTES) -> None:
         self._store = store
         self._kind = kind
-        self._key = f"{prefix}{store.world.new_id()}.arrow"
+        self._key = f"{prefix}{store.world.new_id()}{SUFFIX}"
         self._held: list[pa.Array] = []
         self._most = held_bytes
         self._bytes = 0
         self._stack = ExitStack()
-        self._runs: pa.ipc.RecordBatchFileWriter | None = None
+        self._runs: SealedWriter | None = None
 
     def add(self, column: pa.ChunkedArray) -> None:
         """Take in the values of some rows."""
@@ -96,13 +98,12 @@ class IndexValues:
         values = values.take(pc.sort_indices(values))
         return values.filter(pa.concat_arrays([pa.array([True]), pc.not_equal(values[1:], values[:-1])]))
 
-    def _spill(self, values: pa.Array) -> pa.ipc.RecordBatchFileWriter:
+    def _spill(self, values: pa.Array) -> SealedWriter:
         table = pa.table({"value": values})
         if self._runs is None:
             sink = self._stack.enter_context(self._store.create_file(self._key))
-            options = pa.ipc.IpcWriteOptions(compression="zstd")
-            self._runs = pa.ipc.new_file(sink, table.schema, options=options)
-        self._runs.write_table(table, max_chunksize=_VALUES_PER_BATCH)
+            self._runs = staged_writer(sink, self._key, table.schema)
+        self._runs.write_table(table, row_group_size=_VALUES_PER_BATCH)
         return self._runs
 
 
@@ -126,6 +127,6 @@ def _batches(store: Store, values: pa.Array | str) -> Iterator[pa.Array]:
     if not isinstance(values, str):
         yield values
         return
-    with store.open_file(values) as file, pa.ipc.open_file(file) as runs:
-        for number in range(runs.num_record_batches):
-            yield runs.get_batch(number).column(0)
+    with store.open_file(values) as file:
+        for part in read_staged(file, values):
+            yield from part.column(0).chunks

@@ -65,7 +65,8 @@ class LazyRows:
         """Return the rows as a lazy Spark DataFrame, read by Spark tasks without a shuffle.
 
         A task that joins holds the columns that are wanted of one physical partition at a time, of all its datasets and
-        joined: about twice the largest partition as it is in memory. The number of partitions makes no difference.
+        joined: about twice the largest partition as it is in memory. The number of partitions makes no difference. From
+        an object store it holds as many partitions as have 64 MiB of files together, so as not to wait for each.
 
         Parameters
         ----------

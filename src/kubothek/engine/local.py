@@ -1,4 +1,8 @@
-"""Runs read and write tasks in this process, in threads; the task bodies are those that Spark runs."""
+"""Runs read and write tasks in this process, in threads; the task bodies are those that Spark runs.
+
+Reading a directory keeps the cores busy, and has as many threads as there are cores. Threads that read an object store
+spend their time waiting, so there are more of them as long as the units that they read are small together.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +15,24 @@ from typing import TypeVar
 import pyarrow as pa
 
 from kubothek.engine.reading import UnitReader
-from kubothek.engine.steps import Made, in_threads
+from kubothek.engine.steps import in_threads, once
 from kubothek.model.read_plan import ReadPlan
+from kubothek.plan.tasks import units_at_once
 from kubothek.store.interface import Store
 
 In = TypeVar("In")
 Out = TypeVar("Out")
 
 ROWS_PER_BATCH = 262_144
+
+_WAITING = 16
+"""Threads that read units from an object store, at most, if there are fewer cores."""
+
+_FILES = 64
+"""Files that they read at once, at most, since those of one unit are read side by side."""
+
+_UNDER_WAY = 64 * 2**20
+"""Stored bytes of the units that more threads than there are cores read at once."""
 
 
 def map_in_threads(
@@ -28,33 +42,41 @@ def map_in_threads(
 
     At most twice as many results as threads are ahead of the consumer, so that memory stays bounded.
     """
-    return in_threads((partial(_made, task, one) for one in inputs), threads)
-
-
-def _made(task: Callable[[In], Out], one: In) -> Made[Out]:
-    return Made((task(one),))
+    return in_threads((partial(once, task, one) for one in inputs), threads)
 
 
 def read_units(store: Store, plan: ReadPlan) -> Generator[pa.Table, None, None]:
     """Yield the rows of each unit of a plan, in order, with the promised schema."""
     reader = UnitReader(store, plan)
-    return map_in_threads(reader.read, range(plan.units.num_rows))
+    return map_in_threads(reader.read, range(plan.units.num_rows), count_threads(store, plan))
 
 
 def read_batches(store: Store, plan: ReadPlan) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a plan as record batches, in order.
 
     In memory are a few row groups per file that is being read, of which there are no more than threads; where rows are
-    joined, overlaid or sorted, a few whole units per thread. A consumer that closes the iterator, or drops it, leaves
-    no thread and no open file.
+    joined, overlaid or sorted, a few whole units per thread. There are no more threads than cores unless the files that
+    are read are small: those of an object store, up to 64 MiB of them. A consumer that closes the iterator, or drops
+    it, leaves no thread and no open file.
     """
-    with closing(read_steps(UnitReader(store, plan), plan.units.num_rows)) as tables:
+    with closing(read_steps(UnitReader(store, plan), store, plan)) as tables:
         for table in tables:
             yield from table.to_batches(max_chunksize=ROWS_PER_BATCH)
 
 
-def read_steps(reader: UnitReader, units: int) -> Generator[pa.Table, None, None]:
-    """Yield the rows of so many units in order, in tables of some row groups where they can be read so."""
+def read_steps(reader: UnitReader, store: Store, plan: ReadPlan) -> Generator[pa.Table, None, None]:
+    """Yield the rows of a plan's units in order, in tables of some row groups where they can be read so."""
+    units = plan.units.num_rows
     steps = (partial(reader.step, position) for position in range(units))
-    threads = os.cpu_count() or 1
-    return in_threads(steps, threads, lead=max(min(threads, units), 1))
+    threads = count_threads(store, plan)
+    return in_threads(steps, threads, lead=max(min(threads, units), 2 if store.is_remote else 1))
+
+
+def count_threads(store: Store, plan: ReadPlan, least: int | None = None) -> int:
+    """Return how many threads read the units of a plan: ``least`` (``None``: one per core), or more from afar."""
+    cores = least or os.cpu_count() or 1
+    if not store.is_remote or not plan.units.num_rows:
+        return cores
+    files = sum(table.num_rows for table in plan.files)
+    most = min(_WAITING, _FILES * plan.units.num_rows // max(files, 1))
+    return max(cores, units_at_once(plan, most, _UNDER_WAY))

@@ -23,9 +23,10 @@ import pyarrow.parquet as pq
 
 from kubothek.codec.data import possible_groups
 from kubothek.codec.keys import data_suffix
-from kubothek.engine.data_files import FileScan
+from kubothek.engine.data_files import FileScan, Known
 from kubothek.engine.join import join_rows
 from kubothek.engine.local import read_steps
+from kubothek.engine.ranged_parquet import RangedParquet
 from kubothek.engine.reading import UnitReader, seed_order
 from kubothek.model.condition import Condition
 from kubothek.model.read_plan import ReadPlan
@@ -50,7 +51,7 @@ def measure_read(store: Store, plan: ReadPlan) -> MeasuredRead:
     counted = CountedReads(store)
     reader = _WatchedReader(counted, plan)
     started = perf_counter()
-    with closing(read_steps(reader, plan.units.num_rows)) as tables:
+    with closing(read_steps(reader, counted, plan)) as tables:
         rows = sum(table.num_rows for table in tables)
     seconds = perf_counter() - started
     joined = bool(plan.joins or plan.order)
@@ -91,9 +92,9 @@ class _WatchedScan(FileScan):
     watch: Watch = lambda footer, groups: None
 
     @contextmanager
-    def _opened(self, metadata: pq.FileMetaData | None = None, **options: Any) -> Iterator[pq.ParquetFile]:
-        with super()._opened(metadata, **options) as file:
-            if metadata is None:
+    def _opened(self, known: Known | None = None, **options: Any) -> Iterator[RangedParquet]:
+        with super()._opened(known, **options) as file:
+            if known is None:
                 self.watch(file.metadata, possible_groups(file.metadata, self.condition, self.constants))
             yield file
 

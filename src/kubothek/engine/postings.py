@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from kubothek.codec.data import unique_values
+from kubothek.codec.staged_table import SUFFIX, staged_writer
 from kubothek.engine.reading import UnitReader
 from kubothek.engine.steps import in_order
 from kubothek.model.read_plan import ReadPlan
@@ -80,8 +81,7 @@ class IndexTask:
 
 
 def _stage(store: Store, prefix: str, content: pa.Table) -> str:
-    key = f"{prefix}{store.world.new_id()}.arrow"
-    options = pa.ipc.IpcWriteOptions(compression="zstd")
-    with store.create_file(key) as sink, pa.ipc.new_file(sink, content.schema, options=options) as writer:
+    key = f"{prefix}{store.world.new_id()}{SUFFIX}"
+    with store.create_file(key) as sink, staged_writer(sink, key, content.schema) as writer:
         writer.write_table(content.combine_chunks())
     return key

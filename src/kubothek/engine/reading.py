@@ -9,7 +9,7 @@ overlaid or sorted, a unit can also be read in steps of a few row groups each.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 import numpy as np
@@ -18,10 +18,11 @@ import pyarrow.compute as pc
 
 from kubothek.codec.conform import concat_rows
 from kubothek.engine.data_files import FileScan
+from kubothek.engine.fetched_file import AT_ONCE
 from kubothek.engine.join import join_rows, last_of_each, take
 from kubothek.engine.key_codes import key_codes
 from kubothek.engine.shared_tables import SharedTables
-from kubothek.engine.steps import Made, Step
+from kubothek.engine.steps import Made, Step, in_threads, once
 from kubothek.model.condition import EVERYTHING, Comparison, Condition, all_of, conjuncts
 from kubothek.model.read_plan import PARTITION_PREFIX, ReadInput, ReadPlan
 from kubothek.plan.match import match_rows
@@ -50,21 +51,37 @@ class UnitReader:
         self._stops = [np.searchsorted(files.column("unit").to_numpy(), units, "right") for files in plan.files]
         self._last = [_last_units(files) for files in plan.files]
         self._shared = SharedTables(_SHARED_TOTAL)
+        self._left = [step.input for step in plan.joins if step.how == "left"]
 
     def read(self, position: int) -> pa.Table:
         """Return the rows of the unit at this position of the plan's units, with the promised schema."""
         plan = self._plan
         if not plan.joins and not plan.order:
             return self._finished(self._read_input(0, position))
-        steps = sorted(plan.joins, key=lambda step: step.how)
         tables: dict[int, pa.Table] = {}
-        for number in [*(step.input for step in steps if step.how == "inner"), 0]:
-            tables[number] = self._read_input(number, position)
-            if tables[number].num_rows == 0:
+        for numbers in self._stages():
+            read = self._each(lambda number: self._read_input(number, position), numbers)
+            tables |= zip(numbers, read, strict=True)
+            if any(tables[number].num_rows == 0 for number in numbers if number not in self._left):
                 return plan.schema.empty_table()
-        for number in (step.input for step in steps if step.how == "left"):
-            tables[number] = self._read_input(number, position)
+        steps = sorted(plan.joins, key=lambda step: step.how)
         return self._assemble(tables, join_rows(steps, seed_order(plan), tables))
+
+    def _stages(self) -> list[list[int]]:
+        """Return the inputs in the order of reading; whatever empties a unit spares it those of later stages.
+
+        From afar each stage is waited for, so there are few: left joins come with a seed that has no condition.
+        """
+        inner = [number for number in range(1, len(self._plan.inputs)) if number not in self._left]
+        if not self._store.is_remote:
+            return [*([number] for number in [*inner, 0]), self._left]
+        return [inner, [0], self._left] if self._conditions[0] != EVERYTHING else [inner, [0, *self._left]]
+
+    def _each(self, read: Callable[[int], pa.Table], numbers: Sequence[int]) -> Iterable[pa.Table]:
+        """Read inputs or files by their numbers: one after the other, or from afar side by side."""
+        if not self._store.is_remote:
+            return map(read, numbers)
+        return in_threads((partial(once, read, number) for number in numbers), AT_ONCE)
 
     def _assemble(self, tables: dict[int, pa.Table], rows: dict[int, np.ndarray | None]) -> pa.Table:
         plan = self._plan
@@ -111,12 +128,12 @@ class UnitReader:
         columns = self._wanted[number]
         if not _is_overlaid(files):
             condition = all_of([self._conditions[number], pinned])
-            parts = [self._read_file(number, files, row, condition, columns) for row in range(files.num_rows)]
+            parts = self._read_files(number, files, condition, columns)
             return _concat(parts, source.record, columns)
         early, late = _split(pinned, {*source.dimensions})
         early, late = all_of([source.early, early]), all_of([source.late, late])
         wide = list(dict.fromkeys([*columns, *source.dimensions, *sorted(late.columns)]))
-        parts = [self._read_file(number, files, row, early, wide) for row in range(files.num_rows)]
+        parts = self._read_files(number, files, early, wide)
         table = _concat(parts, source.record, wide)
         return _filtered(take(table, _winners(table, source.dimensions)), late).select(columns)
 
@@ -130,6 +147,9 @@ class UnitReader:
         columns = [column for i, column in self._plan.pinned if i == number]
         units = self._plan.units
         return all_of(Comparison(c, "==", units.column(PARTITION_PREFIX + c)[position]) for c in columns)
+
+    def _read_files(self, number: int, files: pa.Table, condition: Condition, columns: Sequence[str]) -> list[pa.Table]:
+        return [*self._each(lambda row: self._read_file(number, files, row, condition, columns), range(files.num_rows))]
 
     def _read_file(
         self, number: int, files: pa.Table, row: int, condition: Condition, columns: Sequence[str]
@@ -152,7 +172,8 @@ class UnitReader:
         source = self._plan.inputs[number]
         constants = {c: files.column(PARTITION_PREFIX + c)[row] for c in source.partition_keys}
         key, size = files.column("key")[row].as_py(), files.column("bytes")[row].as_py()
-        return FileScan(self._store, key, size, source.record, tuple(columns), condition, constants)
+        stored = source.stored_columns
+        return FileScan(self._store, key, size, source.record, tuple(columns), condition, constants, stored)
 
 
 def _last_units(files: pa.Table) -> dict[str, int]:

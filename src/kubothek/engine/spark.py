@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
+from kubothek.engine.local import count_threads
 from kubothek.engine.reading import UnitReader
 from kubothek.engine.spark_types import spark_schema, spark_type, task_schema, to_wire
-from kubothek.engine.steps import in_order
+from kubothek.engine.steps import in_order, in_threads
 from kubothek.engine.writing import BUCKET, WriteTask, check_cells, write_files
 from kubothek.errors import InvalidInputError, KubothekError
 from kubothek.model.read_plan import ReadPlan
@@ -78,14 +79,20 @@ def read_units(spark: SparkSession, store: Store, plan: ReadPlan) -> DataFrame:
     def run(numbers: Batches) -> Batches:
         _settle_worker()
         for number in _numbers(numbers):
-            piece = _unpickled(pieces[number])
-            reader = UnitReader(_unpickled(place), piece)
-            tables = in_order(partial(reader.step, unit) for unit in range(piece.units.num_rows))
+            tables = unit_tables(_unpickled(place), _unpickled(pieces[number]))
             yield from in_batches(to_wire(table, wire) for table in tables)
 
     if not pieces:
         return spark.createDataFrame([], schema)
     return spark.range(0, len(pieces), 1, len(pieces)).mapInArrow(run, schema)
+
+
+def unit_tables(store: Store, plan: ReadPlan) -> Iterator[pa.Table]:
+    """Yield the rows of a task's units in order, one unit after the other; from afar, small ones side by side."""
+    reader = UnitReader(store, plan)
+    steps = (partial(reader.step, unit) for unit in range(plan.units.num_rows))
+    threads = count_threads(store, plan, least=1)
+    return in_order(steps) if threads == 1 else in_threads(steps, threads, lead=threads)
 
 
 def count_tasks(size: int, cores: int) -> int:

@@ -3,7 +3,8 @@
 A *step* is a call without arguments. It returns what it made, and the steps that follow it: those whose results come
 next, before those of any other step. So a task may begin with a look at a file and only then say into how many pieces
 it falls, and the pieces are made in parallel all the same. No thread ever waits for another or for the consumer: what
-is ahead stays ahead, and a consumer that walks away leaves nothing that runs.
+is ahead stays ahead, and a consumer that walks away leaves nothing that runs. Where :data:`ONE_BY_ONE` says so, all of
+it happens in the caller's thread, in the order of the results, so that a simulation can be run again.
 """
 
 from __future__ import annotations
@@ -12,12 +13,17 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Generic, TypeVar
 
+In = TypeVar("In")
 Out = TypeVar("Out")
+
+ONE_BY_ONE: ContextVar[bool] = ContextVar("ONE_BY_ONE", default=False)
+"""Whether :func:`in_threads` begins no thread, but runs each step where and when its result is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,11 @@ class Made(Generic[Out]):
 
 
 Step = Callable[[], Made[Out]]
+
+
+def once(task: Callable[[In], Out], one: In) -> Made[Out]:
+    """Be the step that applies a task to one input, if called with both."""
+    return Made((task(one),))
 
 
 def steps_of(results: Iterator[Out]) -> Step[Out]:
@@ -74,6 +85,9 @@ def in_threads(
         How many of the next steps are begun before their results are asked for, which bounds the memory they take;
         ``None`` for one less than twice the number of threads.
     """
+    if ONE_BY_ONE.get():
+        yield from in_order(steps)
+        return
     count = threads or os.cpu_count() or 1
     most = lead or 2 * count - 1
     coming = iter(steps)

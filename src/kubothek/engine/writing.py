@@ -16,11 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from kubothek.codec.data import read_rows, writer_options
-from kubothek.codec.keys import data_key
+from kubothek.codec.keys import data_key, file_stem
 from kubothek.codec.labels import file_name, make_label, partition_text
+from kubothek.codec.sealed_parquet import SealedWriter
 from kubothek.engine.data_files import open_parquet
 from kubothek.engine.index_values import IndexValues
 from kubothek.engine.key_codes import key_codes
@@ -216,7 +216,7 @@ class _OpenFile:
         self._key = data_key(task.uuid, task.table, self._label)
         self._stack = ExitStack()
         self._sink = self._stack.enter_context(store.create_file(self._key))
-        self._writer: pq.ParquetWriter | None = None
+        self._writer: SealedWriter | None = None
         self._pieces: list[pa.Table] = []
         self._last: pa.Table | None = None
         self._rows = self._buffered = self._bytes = 0
@@ -238,8 +238,7 @@ class _OpenFile:
         """Write what is left and make the file visible."""
         try:
             self._flush(everything=True)
-            self._opened(self._task.stored.empty_table()).close()
-            size = self._sink.tell()
+            size = self._opened(self._task.stored.empty_table()).close()
             found = {name: values.close() for name, values in self._values.items()}
             self._stack.close()
         except BaseException:
@@ -279,10 +278,11 @@ class _OpenFile:
         if same.any():
             raise_duplicates(self._task, cells.take(pa.array(np.flatnonzero(same)[:5])), int(same.sum()))
 
-    def _opened(self, first: pa.Table) -> pq.ParquetWriter:
+    def _opened(self, first: pa.Table) -> SealedWriter:
         """Return the writer; the first rows decide how columns are encoded."""
         if self._writer is None:
-            self._writer = pq.ParquetWriter(self._sink, first.schema, **writer_options(first, self._task.compression))
+            options = writer_options(first, self._task.compression)
+            self._writer = SealedWriter(self._sink, first.schema, file_stem(self._key), **options)
         return self._writer
 
     def _flush(self, *, everything: bool) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -44,6 +45,25 @@ class CubeCall:
 
 
 @dataclass(frozen=True, slots=True)
+class CommitInfo:
+    """Who made a commit, when, and what it did.
+
+    ``time`` is that of the committer's clock (UTC), ``library`` the program and its release. ``added`` and ``removed``
+    count partitions, ``rows`` is the number of rows in the added ones, ``None`` where unknown. ``overwrote`` holds the
+    ids of commits whose effect is gone because other software replaced the header without looking, newest first.
+    """
+
+    time: datetime
+    operation: str
+    author: str
+    library: str
+    added: int
+    removed: int
+    rows: int | None
+    overwrote: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class CommitState:
     """Our own part of the header: what the commit protocol and the planner know beyond version 4 of the format.
 
@@ -53,7 +73,8 @@ class CommitState:
     (see ``kubothek.codec.labels``) whose write was checked to hold each cell once. ``conformed`` says that every data
     file holds exactly the types of the schema of record. ``cube_call`` is the call that made this header, where that
     commits to several datasets. ``withdrawn`` says that the creation of the dataset was taken back, so that it counts
-    as absent. ``extra`` keeps entries that a later version wrote.
+    as absent. ``info`` tells about the commit, where its writer noted that. Versions before ``oldest`` have been given
+    up: their files may be gone. For ``hold`` seconds others are asked not to commit. ``extra`` keeps entries that a later version wrote.
     """
 
     version: int
@@ -65,6 +86,9 @@ class CommitState:
     conformed: bool = False
     cube_call: CubeCall | None = None
     withdrawn: bool = False
+    info: CommitInfo | None = None
+    oldest: int = 1
+    hold: float = 0.0
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 

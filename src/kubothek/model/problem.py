@@ -24,6 +24,8 @@ ProblemKind = Literal[
     "unknown_index_labels",
     "missing_index_entries",
     "superfluous_index_entries",
+    "overwritten_commit",
+    "unreadable_version",
     # of cubes
     "missing_seed",
     "several_seeds",

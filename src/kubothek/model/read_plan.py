@@ -57,7 +57,8 @@ class ReadInput:
     partition columns). ``partition_keys`` are the dataset's; their values come from the file table. ``dimensions`` are
     the dataset's own dimension columns, by which the last row wins in an overlay (empty for plain datasets). ``early``
     are conditions that may be applied before an overlay is resolved (on dimensions and partition columns), ``late``
-    those that may not. Both are bound: their literals have the types of the columns.
+    those that may not. Both are bound: their literals have the types of the columns. ``stored_columns`` is the number
+    of columns that each file has by the schema of record, 0 where unknown.
     """
 
     name: str
@@ -69,6 +70,7 @@ class ReadInput:
     dimensions: tuple[str, ...]
     early: Condition
     late: Condition
+    stored_columns: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,9 @@ class ChangeSet:
     removed; they come back in front of all others, and nothing is assumed of the types in their files.
     ``drop_metadata`` names entries to forget. ``header_format`` is that of a dataset's first header; later ones keep
     it. ``unique_write`` is the file-name prefix of a write whose cells were checked to be unique, ``cube_call`` the
-    call of which this is one of several commits.
+    call of which this is one of several commits. ``oldest`` gives up all versions before it. ``hold`` asks
+    others not to commit for so many seconds. ``restored_version`` says
+    which version of this dataset ``restore`` brings back, where that is one.
     """
 
     write_id: str
@@ -79,3 +81,6 @@ class ChangeSet:
     revived: tuple[StagedPartition, ...] = ()
     drop_metadata: tuple[str, ...] = ()
     cube_call: CubeCall | None = None
+    oldest: int = 1
+    hold: float = 0.0
+    restored_version: int | None = None

@@ -1,7 +1,8 @@
 """What a dataset becomes when a change is applied to it: the candidate for its next header.
 
 The steps are: may the change be made at all, what layout and which indices hold afterwards
-(``kubothek.plan.dataset_layout``), which partitions, which metadata, and what our own state says. All of it follows
+(``kubothek.plan.dataset_layout``), which partitions, which metadata, and what our own state says
+(``kubothek.plan.next_state``). All of it follows
 from the base, the change and the arguments, so a commit that lost a race applies the same change again to what the
 winner left.
 
@@ -19,11 +20,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kubothek.errors import AlreadyExistsError, DatasetNotFoundError, InvalidInputError, SchemaError
-from kubothek.model.header import CommitState, Header, partitions_schema
+from kubothek.model.header import Header, partitions_schema
 from kubothek.model.staged import ChangeSet, StagedPartition
 from kubothek.plan.dataset_layout import Base, DatasetLayout, column_type, listed, next_indices, next_layout
+from kubothek.plan.next_state import (
+    Committer,
+    check_not_expired,
+    content_state,
+    effect_between,
+    effect_of_parts,
+    next_state,
+    unique_writes,
+)
 
-RECENT_COMMITS = 64
 NO_LABELS: pa.Array = pa.nulls(0, pa.string())  # pa.array would import pandas
 CREATION_TIME = "creation_time"
 """Entry of the user metadata in which Kartothek keeps when a dataset was created (UTC, without zone)."""
@@ -66,8 +75,7 @@ def apply_change(
     change: ChangeSet,
     *,
     uuid: str,
-    incarnation: str,
-    now: datetime,
+    by: Committer,
     label_prefixes: Callable[[pa.Array], pa.Array],
     deleted: pa.Array = NO_LABELS,
 ) -> Candidate:
@@ -81,10 +89,8 @@ def apply_change(
         What to do to it.
     uuid
         The dataset's name.
-    incarnation
-        Id of a dataset that has none yet.
-    now
-        Time of creation of a new or overwritten dataset.
+    by
+        Who commits, and when: that is the time of creation of a new or overwritten dataset.
     label_prefixes
         Gives the write prefixes of labels (``kubothek.codec.labels.label_prefixes``).
     deleted
@@ -94,27 +100,31 @@ def apply_change(
     ------
     AlreadyExistsError, DatasetNotFoundError
         The change demands that the dataset is absent, or that it exists.
+    SnapshotExpiredError
+        The change brings back a version that garbage collection has given up.
     InvalidInputError
         The change does not fit the base, or is not complete in itself.
     """
     _check_existence(base, change, uuid)
     if change.restore is not None:
-        return _restored(base, change.restore, change, uuid, incarnation)
+        return _restored(base, change.restore, change, uuid, by)
     kept = None if change.overwrite else base
     layout = next_layout(kept, change, uuid)
     indices = next_indices(kept, change, layout, uuid)
     removed = removed_labels(kept, change, deleted, uuid)
     partitions = _next_partitions(kept, change, removed, tuple(layout.schemas), uuid)
-    unique = _unique_writes(kept, change, partitions, removed, label_prefixes)
+    content = content_state(kept, change, layout, unique_writes(kept, change, partitions, removed, label_prefixes))
+    gone = base.partitions.num_rows if base is not None and change.overwrite else len(removed)
+    effect = effect_of_parts((*change.revived, *change.added), gone)
     merges = tuple(_merge(column, kept, change, layout, removed) for column in indices)
     header = Header(
         uuid=uuid,
         partition_keys=layout.partition_keys,
         partitions=partitions,
         indices={m.column: m.base_key for m in merges if m.base_key is not None and not _is_change(m)},
-        metadata=_next_metadata(kept, change, now),
+        metadata=_next_metadata(kept, change, by.time),
         format=change.header_format if base is None else base.header.format,
-        state=_next_state(base, change, layout, incarnation, unique),
+        state=next_state(base, content, change, effect, by),
         extra={} if kept is None else kept.header.extra,
     )
     before = {} if base is None else base.schemas
@@ -241,69 +251,18 @@ def _is_change(merge: IndexMerge) -> bool:
     return len(merge.removed_labels) > 0 or any(isinstance(v, str) or len(v) for _, v in merge.added)
 
 
-def _unique_writes(
-    base: Base | None,
-    change: ChangeSet,
-    partitions: pa.Table,
-    removed: pa.Array,
-    label_prefixes: Callable[[pa.Array], pa.Array],
-) -> tuple[str, ...]:
-    """Return the prefixes of all checked writes that still have a partition, the change's own last."""
-    state = None if base is None else base.header.state
-    unique = () if state is None else state.unique_writes
-    if unique and len(removed):
-        present = label_prefixes(partitions["label"].combine_chunks())
-        known = pa.array(unique, pa.string())
-        unique = tuple(known.filter(pc.is_in(known, value_set=present)).to_pylist())
-    if change.unique_write is None or not change.added:
-        return unique
-    return (*(u for u in unique if u != change.unique_write), change.unique_write)
-
-
-def _next_state(
-    base: Base | None, change: ChangeSet, layout: DatasetLayout, incarnation: str, unique: tuple[str, ...]
-) -> CommitState:
-    last = None if base is None else base.header.state
-    return CommitState(
-        version=1 if last is None else last.version + 1,
-        commit=change.write_id,
-        recent=(*(() if last is None else last.recent), change.write_id)[-RECENT_COMMITS:],
-        incarnation=incarnation if last is None else last.incarnation,
-        schema=layout.schemas,
-        unique_writes=unique,
-        conformed=_is_conformed(base, change, layout),
-        cube_call=change.cube_call,
-        extra={} if last is None or change.overwrite else last.extra,
-    )
-
-
-def _is_conformed(base: Base | None, change: ChangeSet, layout: DatasetLayout) -> bool:
-    """Whether every data file holds exactly the types of record: null columns of old files do not, once typed."""
-    if change.revived:
-        return False
-    if base is not None and base.partitions.num_rows and not change.overwrite:
-        state = base.header.state
-        if state is None or not state.conformed or base.schemas != layout.schemas:
-            return False
-    return all(schema == layout.schemas[table] for part in change.added for table, schema in part.schema.items())
-
-
-def _restored(base: Base | None, content: Header, change: ChangeSet, uuid: str, incarnation: str) -> Candidate:
+def _restored(base: Base | None, content: Header, change: ChangeSet, uuid: str, by: Committer) -> Candidate:
     """Return the content of a header as the next commit on the base, or as the first of a dataset."""
     if content.state is None:
         raise InvalidInputError(
             f"The version of dataset {uuid!r} to go back to was committed by other software and does not record its "
             "schema."
         )
-    last = None if base is None else base.header.state
-    state = replace(
-        content.state,
-        version=1 if last is None else last.version + 1,
-        commit=change.write_id,
-        recent=(*(() if last is None else last.recent), change.write_id)[-RECENT_COMMITS:],
-        incarnation=incarnation if last is None else last.incarnation,
-        cube_call=change.cube_call,
-    )
+    if base is not None:
+        check_not_expired(base, content.state, change, uuid)
+    listed_there = partitions_schema(()).empty_table() if content.partitions is None else content.partitions
+    effect = effect_between(None if base is None else base.partitions, listed_there)
+    state = next_state(base, content.state, change, effect, by)
     header_format = change.header_format if base is None else base.header.format
     header = replace(content, format=header_format, metadata={**content.metadata, **change.metadata}, state=state)
     before = {} if base is None else base.schemas

@@ -18,6 +18,7 @@ from kubothek.model.header import FILE_PREFIX, Header
 from kubothek.model.staged import ChangeSet
 from kubothek.plan.apply import CREATION_TIME, NO_LABELS, removed_labels
 from kubothek.plan.dataset_layout import Base, listed, next_indices, next_layout
+from kubothek.plan.foreign import is_adopted
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,12 @@ def _author(new: Base | None) -> str:
     if new is None:
         return "a deletion"
     state = new.header.state
-    return "a commit by other software" if state is None else f"commit {state.commit} (version {state.version})"
+    if state is None:
+        return "a commit by other software"
+    if is_adopted(state):
+        return f"a commit by other software (version {state.version})"
+    by = "" if state.info is None else f", '{state.info.operation}' by {state.info.author}"
+    return f"commit {state.commit} (version {state.version}{by})"
 
 
 def _reasons(change: ChangeSet, old: Base | None, new: Base | None, uuid: str) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Which objects of a dataset nobody needs: those that no live header refers to and that are old enough.
 
 What is old enough is the caller's decision: a writer that has staged files and not committed them looks exactly like
-one that died. Whatever is not known to be the dataset's stays.
+one that died. So is what earlier versions still need (:func:`spare`). Whatever is not known to be the dataset's stays.
 
 ===========  =========================================================================================================
 data         garbage if not named, in a table of the dataset or under a random name; none where a live header lists
@@ -9,6 +9,7 @@ data         garbage if not named, in a table of the dataset or under a random n
 index        garbage if not named
 schema       garbage if no live header has the table
 passing      garbage: staged index values, and records of deletions that did not happen
+version      garbage: who lives by them says which stay
 private      garbage if of another incarnation; none where other software's header hides which one is live
 ===========  =========================================================================================================
 """
@@ -51,8 +52,8 @@ def known_tables(header: Header) -> tuple[str, ...] | None:
     return header.tables or None
 
 
-def find_garbage(objects: pa.Table, live: Sequence[Header], before: datetime) -> pa.Array:
-    """Return the keys of the objects that may be deleted.
+def find_garbage(objects: pa.Table, live: Sequence[Header], before: datetime) -> pa.Table:
+    """Return the objects that may be deleted, as far as no earlier version needs them: rows of the table.
 
     Parameters
     ----------
@@ -73,12 +74,25 @@ def find_garbage(objects: pa.Table, live: Sequence[Header], before: datetime) ->
         "index": unnamed,
         "schema": _without_table(name, live),
         "passing": unnamed,
+        "version": unnamed,
         "private": _of_other_incarnations(name, live),
     }
     garbage = pa.repeat(False, objects.num_rows)
     for one, mask in unneeded.items():
         garbage = pc.or_(garbage, pc.and_(pc.equal(pc.fill_null(kind, ""), one), mask))
-    return objects["key"].combine_chunks().filter(pc.and_(garbage, old))
+    return objects.filter(pc.and_(garbage, old))
+
+
+def is_file(objects: pa.Table) -> pa.ChunkedArray:
+    """Tell which objects are files that versions name: data and indices."""
+    return pc.is_in(objects["kind"], value_set=pa.array(["data", "index"], pa.string()))
+
+
+def spare(garbage: pa.Table, files: pa.Array, versions: Sequence[str]) -> pa.Table:
+    """Return the garbage without what versions need: of all files only these go, and these copies of headers stay."""
+    keys = garbage["key"]
+    gone = pc.or_(pc.invert(is_file(garbage)), pc.is_in(keys, value_set=files))
+    return garbage.filter(pc.and_(gone, pc.invert(pc.is_in(keys, value_set=pa.array(versions, pa.string())))))
 
 
 def _replaceable(objects: pa.Table, live: Sequence[Header]) -> pa.Array:

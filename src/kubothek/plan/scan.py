@@ -190,6 +190,7 @@ def plan_scan(question: ScanQuestion, files: pa.Table, hits: Mapping[Lookup, pa.
         dimensions=(),
         early=EVERYTHING,
         late=question.condition,
+        stored_columns=len({*subject.record.names} - {*subject.partition_keys}),
     )
     plan = ReadPlan(
         subject=f"dataset {subject.uuid}" if subject.is_alone else f"table {subject.table} of dataset {subject.uuid}",

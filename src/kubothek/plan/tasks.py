@@ -28,6 +28,16 @@ def unit_bytes(plan: ReadPlan) -> np.ndarray:
     return total
 
 
+def units_at_once(plan: ReadPlan, most: int, room: int) -> int:
+    """Return how many consecutive units of a plan, wherever they begin, have no more than ``room`` stored bytes.
+
+    At least one, and not more than ``most``.
+    """
+    reached = np.concatenate(([0], np.cumsum(unit_bytes(plan))))
+    counts = range(min(most, len(reached) - 1), 1, -1)
+    return next((count for count in counts if (reached[count:] - reached[:-count]).max() <= room), 1)
+
+
 def cut_plan(plan: ReadPlan, tasks: int) -> tuple[ReadPlan, ...]:
     """Cut a plan into at most ``tasks`` consecutive plans of about equal bytes; none for a plan without units."""
     return tuple(slice_plan(plan, int(start), int(stop)) for start, stop in pairwise(_bounds(plan, tasks)))

@@ -16,10 +16,12 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from kubothek.errors import SchemaError
-from kubothek.model.header import FILE_PREFIX
+from kubothek.model.header import FILE_PREFIX, Header
 from kubothek.model.problem import Problem, ProblemKind
 from kubothek.model.schema import merge_schemas, normalise_type
+from kubothek.plan.apply import CREATION_TIME
 from kubothek.plan.dataset_layout import Base
+from kubothek.plan.foreign import effect_left
 from kubothek.plan.index_merge import explode_index, index_from_postings
 
 _EXAMPLES = 3
@@ -178,3 +180,37 @@ def check_index_values(
             said = effect.format(f"{count:,} value(s)")
             message = f"The index on {column!r} {said}, such as {', '.join(examples[:_EXAMPLES])}. Build it again."
             yield Problem(kind, uuid, key, message)
+
+
+def check_overwritten(now: Header, lost: Header, before: Header | None, by: int, key: str) -> Iterator[Problem]:
+    """Find a commit that other software has overwritten and that nobody has brought back, or replaced on purpose.
+
+    Parameters
+    ----------
+    now
+        The dataset as it is, its partitions listed.
+    lost, before
+        The version that the commit made, and the one before it, ``None`` where it was the first.
+    by
+        The version that other software made without having seen it. It has the same number where it was adopted before
+        the other was kept, which has none of its own then.
+    key
+        That of the header as it is now.
+    """
+    state = lost.state
+    replaced = lost.metadata.get(CREATION_TIME) != now.metadata.get(CREATION_TIME)
+    if state is None or replaced or effect_left(before, lost, now) != "gone":
+        return
+    info = state.info
+    said = "" if info is None else f", {info.operation} by {info.author} at {info.time:%Y-%m-%d %H:%M:%S} UTC"
+    back = (
+        f", or bring all of that version back with rollback_dataset(…, to={state.version}); its files stay for as long "
+        "as garbage collection keeps it"
+    )
+    yield Problem(
+        "overwritten_commit",
+        now.uuid,
+        key,
+        f"Nothing is left of commit {state.commit} (version {state.version}{said}): other software put version {by} "
+        f"without having seen it. Make the change again{back if by != state.version else ''}.",
+    )

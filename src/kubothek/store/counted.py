@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 
-from kubothek.store.interface import ObjectInfo, Store
+from kubothek.store.interface import ObjectInfo, Part, Store
 
 
 class CountedReads(Store):
@@ -28,6 +28,8 @@ class CountedReads(Store):
     (2, 6)
     """
 
+    is_remote = True
+
     def __init__(self, inner: Store) -> None:
         super().__init__(inner.url)
         self.world = inner.world
@@ -41,6 +43,12 @@ class CountedReads(Store):
         data = self._inner.get_range(key, start, length)
         self._count(key, len(data))
         return data
+
+    def get_part(self, key: str, start: int | None, length: int) -> Part:
+        """See :meth:`Store.get_part`; one request."""
+        part = self._inner.get_part(key, start, length)
+        self._count(key, len(part.data))
+        return part
 
     def info(self, key: str) -> ObjectInfo:
         """See :meth:`Store.info`."""

@@ -14,11 +14,12 @@ never between its two halves. Symbolic links below the root are not followed: a 
 from __future__ import annotations
 
 import builtins
+import errno
 import os
 import re
 import shutil
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import datetime
 from typing import Any
@@ -27,6 +28,7 @@ from urllib.parse import quote, unquote
 import pyarrow as pa
 
 from kubothek.errors import InvalidInputError, ObjectNotFoundError, StoreError
+from kubothek.store.bulk_delete import delete_all
 from kubothek.store.content_tag import content_tag
 from kubothek.store.directory_listing import level, object_info, walk
 from kubothek.store.directory_lock import locked
@@ -43,10 +45,12 @@ from kubothek.store.interface import (
     whole_range,
 )
 from kubothek.store.key import check_key, check_prefix
+from kubothek.store.single_writer import look_and_create, look_and_replace
 
 _FILE_URL = re.compile(r"file:(?://([^/]*))?(/.*)", re.IGNORECASE | re.DOTALL)
 _OTHER_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _NAME_BYTES = 255
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class DirectoryStore(Store, schemes=("file",)):
@@ -58,6 +62,8 @@ class DirectoryStore(Store, schemes=("file",)):
         The root. A symbolic link may lead to it.
     fsync
         Whether a write waits for the disk. Without, what was written survives the process but not a power failure.
+    unsafe_single_writer
+        See :class:`~kubothek.store.interface.Store`; for file systems without hard links or locks.
 
     Examples
     --------
@@ -65,12 +71,19 @@ class DirectoryStore(Store, schemes=("file",)):
     DirectoryStore('file:///data/flights%202013')
     """
 
-    def __init__(self, url: str | os.PathLike[str], *, fsync: bool = True, **unknown: Any) -> None:
+    def __init__(
+        self, url: str | os.PathLike[str], *, fsync: bool = True, unsafe_single_writer: bool = False, **unknown: Any
+    ) -> None:
         if unknown:
-            raise InvalidInputError(f"A directory has the option 'fsync' only, not {', '.join(unknown)}.", url=url)
+            named = ", ".join(unknown)
+            raise InvalidInputError(
+                f"A directory has the options 'fsync' and 'unsafe_single_writer' only, not {named}.", url=url
+            )
         self.root = _root(url)
         path = quote(self.root, errors="surrogateescape", safe="/+=,@:")
-        super().__init__(f"file://{path}", **({} if fsync else {"fsync": False}))
+        unsafe = {"unsafe_single_writer": True} if unsafe_single_writer else {}
+        super().__init__(f"file://{path}", **({} if fsync else {"fsync": False}), **unsafe)
+        self.can_swap, self.unsafe_single_writer = not unsafe_single_writer, unsafe_single_writer
         self._files = DurableFiles(self.root, fsync)
 
     def get(self, key: str) -> Blob:
@@ -87,7 +100,7 @@ class DirectoryStore(Store, schemes=("file",)):
         return whole_range(data, key, start, length)
 
     def info(self, key: str) -> ObjectInfo:
-        """See :meth:`Store.info`; the tag would need the bytes and is ``None``."""
+        """See :meth:`Store.info`."""
         with _read_errors("info", key):
             status = os.stat(self._path(key), follow_symlinks=False)
             if not stat.S_ISREG(status.st_mode):
@@ -124,19 +137,23 @@ class DirectoryStore(Store, schemes=("file",)):
             self._publish(key, temporary, path)
         return content_tag(data)
 
-    def create(self, key: str, data: bytes) -> SwapOutcome:
+    def create(self, key: str, data: bytes, *, durable: bool = True) -> SwapOutcome:
         """See :meth:`Store.create`."""
         path = self._path(key)
+        if self.unsafe_single_writer:
+            return look_and_create(self, key, data)
         with _store_errors("create", key), self._files.holding(data) as temporary:
             try:
                 self._files.link(temporary, path)
             except FileExistsError:
                 return LostRace()
-            return self._settled(key, path, data)
+            return self._settled(key, path, data) if durable else Swapped(content_tag(data))
 
     def replace(self, key: str, data: bytes, etag: str) -> SwapOutcome:
         """See :meth:`Store.replace`."""
         path = self._path(key)
+        if self.unsafe_single_writer:
+            return look_and_replace(self, key, data, etag)
         with _store_errors("replace", key):
             if not self._has_tag(key, etag):
                 return LostRace()  # without bringing anything to the disk first
@@ -154,7 +171,8 @@ class DirectoryStore(Store, schemes=("file",)):
             with _store_errors("create_file", key):
                 temporary = stack.enter_context(self._files.temporary())
                 file = stack.enter_context(pa.OSFile(temporary, mode="wb"))
-            yield file
+            with _full_disk("create_file", key):
+                yield file
             with _store_errors("create_file", key):
                 file.close()
                 self._files.flush(temporary)
@@ -163,11 +181,16 @@ class DirectoryStore(Store, schemes=("file",)):
     def delete(self, keys: Iterable[str]) -> None:
         """See :meth:`Store.delete`; removes the folders that this empties."""
         paths = {key: self._path(key) for key in keys}
-        with _store_errors("delete", next(iter(paths), "")):
-            for key in list(filter(self._was_replaced, paths)):
-                with self._lock(key):
-                    self._files.remove([paths.pop(key)])
-            self._files.remove(paths.values())
+
+        def delete_some(some: Sequence[str]) -> None:
+            with _store_errors("delete", some[0]):
+                replaced = set(filter(self._was_replaced, some))
+                for key in replaced:
+                    with self._lock(key):
+                        self._files.remove([paths[key]])
+                self._files.remove(paths[key] for key in some if key not in replaced)
+
+        delete_all(list(paths), delete_some, lambda key: delete_some([key]))
 
     def copy(self, source: str, target: str) -> None:
         """See :meth:`Store.copy`."""
@@ -272,6 +295,17 @@ def _read_errors(operation: str, key: str) -> Iterator[None]:
             yield
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
             raise ObjectNotFoundError(f"{operation}: there is no object {key!r}.", key=key) from error
+
+
+@contextmanager
+def _full_disk(operation: str, key: str) -> Iterator[None]:
+    """Turn what Arrow raises where a file can grow no more; other errors are the caller's own."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, StoreError) or error.errno not in _FULL:
+            raise
+        raise _store_error(operation, key, error) from error
 
 
 def _store_error(operation: str, key: str, error: OSError) -> StoreError:

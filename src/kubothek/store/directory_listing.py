@@ -46,7 +46,7 @@ def describe(key: str, entry: os.DirEntry[str]) -> Iterator[ObjectInfo]:
 
 
 def object_info(key: str, status: os.stat_result) -> ObjectInfo:
-    """Give what a file's status says; its tag would need its bytes."""
+    """Give what a file's status says."""
     return ObjectInfo(key, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
 

@@ -39,12 +39,23 @@ class Blob:
 
 @dataclass(frozen=True, slots=True)
 class ObjectInfo:
-    """What a listing tells about an object: bytes, time of its last change (UTC), tag where that costs nothing."""
+    """What a listing tells about an object: its size in bytes, and the time of its last change (UTC).
+
+    Not its tag: what a listing tells of one is not always what reading gives.
+    """
 
     key: str
     size: int
     modified: datetime
-    etag: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some bytes of an object, and the size and the tag that the whole of it had then (``""`` for no tag)."""
+
+    data: bytes
+    size: int
+    etag: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +95,9 @@ class Store:
     url
         Where: ``/data``, ``data``, ``file:///data``, ``memory://name``, ``s3://bucket/prefix``, ``gs://…``, ``az://…``.
         What follows a scheme is percent-decoded, a plain path is taken as it is.
+    unsafe_single_writer
+        For a store that cannot write on a condition: :meth:`create` and :meth:`replace` look first and write then.
+        Between the two another writer's commit is lost unseen, so nobody else may write. Not for ``memory://``.
     options
         Of the subclass; for object stores the names of the ``obstore`` library (``region``, ``endpoint``, …).
 
@@ -105,6 +119,11 @@ class Store:
     """Clock, chance and patience of the process that uses the store."""
     can_swap: bool = True
     """Whether :meth:`create` and :meth:`replace` are safe against other writers."""
+    unsafe_single_writer: bool = False
+    """Whether the user has promised that there are none."""
+
+    is_remote: bool = False
+    """Whether a request costs a round trip, so that it pays to make few of them, and several at once."""
 
     def __init_subclass__(cls, schemes: Sequence[str] = (), **rest: Any) -> None:
         """Make a subclass the one for these URL schemes."""
@@ -132,6 +151,16 @@ class Store:
     def get_range(self, key: str, start: int, length: int) -> bytes:
         """Read exactly these bytes; ``StoreError`` if it ends before, ``ObjectNotFoundError`` if it is not there."""
         raise NotImplementedError
+
+    def get_part(self, key: str, start: int | None, length: int) -> Part:
+        """Read so many bytes from ``start``, or the last ones where that is ``None``, and tell about the whole.
+
+        One request where the store can do so. Where the object ends before, there are fewer bytes; where it ends before
+        ``start``, a store may raise ``StoreError``. ``ObjectNotFoundError`` if it is not there.
+        """
+        size = self.info(key).size
+        first = max(size - length, 0) if start is None else start
+        return Part(self.get_range(key, first, min(length, max(size - first, 0))), size)
 
     def info(self, key: str) -> ObjectInfo:
         """Tell about an object without reading it; ``ObjectNotFoundError`` if it is not there."""
@@ -161,13 +190,36 @@ class Store:
         """Write an object whatever was there, atomically and durably; return its tag."""
         raise NotImplementedError
 
-    def create(self, key: str, data: bytes) -> SwapOutcome:
-        """Write an object only if nothing is there. Raises ``StoreError`` only where it surely was not written."""
+    def create(self, key: str, data: bytes, *, durable: bool = True) -> SwapOutcome:
+        """Write an object only if nothing is there. Raises ``StoreError`` only where it surely was not written.
+
+        One that is not ``durable`` may be gone after a power failure, whole, if nothing was written after it.
+        """
         raise NotImplementedError
 
     def replace(self, key: str, data: bytes, etag: str) -> SwapOutcome:
         """Write an object only if the one there still has this tag. Raises ``StoreError`` as :meth:`create` does."""
         raise NotImplementedError
+
+    def check_swap(self) -> None:
+        """Make sure, before anything is written, that no other writer's commit can be lost.
+
+        Where conditional writes are not known to be sound, they are tried out on an object of their own under
+        ``_kubothek/.swap-test/``, once per process and store. Reading never asks for this.
+
+        Raises
+        ------
+        StoreError
+            The store cannot write on a condition, or does not keep its word; nothing was written.
+        """
+        if not self.can_swap and not self.unsafe_single_writer:
+            raise StoreError(
+                f"{self.url} cannot write on a condition, so commits of two writers could overwrite each other and it "
+                "is not written to. Use another store, or, if there is never a second writer, "
+                "Store(url, unsafe_single_writer=True).",
+                key="",
+                operation="check_swap",
+            )
 
     def create_file(self, key: str) -> AbstractContextManager[Any]:
         """Open for writing as a stream, for large objects: a context that gives a writable ``pyarrow.NativeFile``.

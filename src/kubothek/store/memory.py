@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from kubothek.errors import InvalidInputError, ObjectNotFoundError, StoreError
 from kubothek.store.content_tag import content_tag
-from kubothek.store.interface import Blob, Level, LostRace, ObjectInfo, Store, SwapOutcome, Swapped, whole_range
+from kubothek.store.interface import Blob, Level, LostRace, ObjectInfo, Part, Store, SwapOutcome, Swapped, whole_range
 from kubothek.store.key import check_key, check_prefix
 
 _SCHEME = "memory://"
@@ -64,6 +64,12 @@ class MemoryStore(Store, schemes=("memory",)):
         data = self._object("get_range", key).blob.data[start : start + length]
         return whole_range(data, key, start, length)
 
+    def get_part(self, key: str, start: int | None, length: int) -> Part:
+        """See :meth:`Store.get_part`."""
+        blob = self._object("get_part", key).blob
+        first = max(len(blob.data) - length, 0) if start is None else start
+        return Part(blob.data[first : first + length], len(blob.data), blob.etag)
+
     def info(self, key: str) -> ObjectInfo:
         """See :meth:`Store.info`."""
         return _info(key, self._object("info", key))
@@ -92,7 +98,7 @@ class MemoryStore(Store, schemes=("memory",)):
         self._swap(key, blob, lambda _: True)
         return blob.etag
 
-    def create(self, key: str, data: bytes) -> SwapOutcome:
+    def create(self, key: str, data: bytes, *, durable: bool = True) -> SwapOutcome:
         """See :meth:`Store.create`."""
         return self._swap(key, _blob(data), lambda found: found is None)
 
@@ -149,4 +155,4 @@ def _blob(data: bytes) -> Blob:
 
 
 def _info(key: str, item: _Object) -> ObjectInfo:
-    return ObjectInfo(key, len(item.blob.data), item.modified, item.blob.etag)
+    return ObjectInfo(key, len(item.blob.data), item.modified)

@@ -8,11 +8,19 @@ that says so. Processes that are spawned, and Spark's workers, which are forked 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from kubothek.errors import KubothekError, ObjectNotFoundError, StoreError
+from kubothek.store.redaction import redacted
+from kubothek.store.refusal import no_bucket
+
+_LONGEST = 2000
+"""What stands between may answer with whole pages."""
+
+_READING = {"get", "get_range", "get_part", "info", "copy"}
+"""Where that nothing is found is about an object; else about what objects are in."""
 
 
 class ForkGuard:
@@ -51,25 +59,34 @@ def load_obstore() -> Any:
 
 
 @contextmanager
-def obstore_errors(operation: str, key: str, url: str) -> Iterator[None]:
-    """Turn what obstore raises into ``ObjectNotFoundError`` and ``StoreError``."""
+def obstore_errors(operation: str, key: str, url: str, secrets: Sequence[str] = ()) -> Iterator[None]:
+    """Turn what obstore raises into ``ObjectNotFoundError`` (of reading) and ``StoreError``, without these secrets."""
     try:
         yield
     except KubothekError:
         raise
-    except FileNotFoundError as error:
-        raise ObjectNotFoundError(f"{operation}: there is no object {key!r} in {url}.", key=key) from error
-    except (load_obstore().exceptions.BaseError, OSError, ValueError, NotImplementedError) as error:
-        raise store_error(operation, key, url, error) from error
+    except (load_obstore().exceptions.BaseError, OSError, ValueError, TypeError, NotImplementedError) as error:
+        if isinstance(error, FileNotFoundError) and operation in _READING and not no_bucket(error):
+            hide(error, secrets)
+            raise ObjectNotFoundError(f"{operation}: there is no object {key!r} in {url}.", key=key) from error
+        raise store_error(operation, key, url, error, secrets) from error
 
 
-def store_error(operation: str, key: str, url: str, error: Exception) -> StoreError:
+def store_error(operation: str, key: str, url: str, error: Exception, secrets: Sequence[str] = ()) -> StoreError:
     """Make the error that says what failed where."""
-    made = StoreError(f"{operation} of {key!r} in {url} failed: {first_part(error)}", key=key, operation=operation)
+    text = hide(error, secrets)
+    made = StoreError(f"{operation} of {key!r} in {url} failed: {text}", key=key, operation=operation)
     made.__cause__ = error
     return made
 
 
-def first_part(error: Exception) -> str:
-    """Give an error's message without the dump of the library's internals that follows it."""
-    return str(error).partition("\n\nDebug source")[0]
+def first_part(error: Exception, secrets: Sequence[str] = ()) -> str:
+    """Give an error's message without secrets, and without the dump of the library's internals that follows it."""
+    text = redacted(str(error).partition("\n\nDebug source")[0], secrets)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def hide(error: Exception, secrets: Sequence[str]) -> str:
+    """Take from an error what nobody may see, as tracebacks print the cause of ours too; return its message."""
+    error.args = (first_part(error, secrets),)
+    return str(error.args[0])

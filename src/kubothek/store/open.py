@@ -34,6 +34,6 @@ def open_store(store: StoreLike) -> Store:
     if isinstance(store, str | os.PathLike):
         return Store(store)
     raise InvalidInputError(
-        f"A store is given as a URL, a path or a Store, and this is {type(store).__name__}: {store!r}. "
+        f"A store is given as a URL, a path or a Store, and this is of type {type(store).__name__}. "
         "Write for example '/data', 's3://bucket/prefix' or Store(url, **options)."
     )

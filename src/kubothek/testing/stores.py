@@ -2,12 +2,14 @@
 
 Every verb of a wrapper passes through one method, :meth:`WrappedStore.around`, which gets the call as a value and the
 way to carry it out. Files opened from a wrapper read through its ``get_range``, so what Parquet does is seen as well;
-``local_path`` is ``None``, because nothing could be seen there. Wrappers stay in their process.
+``local_path`` is ``None``, because nothing could be seen there, and a wrapper is remote whatever it wraps: it is read
+as an object store is, in few requests, several of them at once. Wrappers stay in their process.
 """
 
 from __future__ import annotations
 
 import builtins
+import math
 import threading
 import time
 from collections import Counter
@@ -19,7 +21,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from kubothek.errors import StoreError
-from kubothek.store.interface import Blob, Doubtful, Level, ObjectInfo, Store, SwapOutcome
+from kubothek.store.interface import Blob, Doubtful, Level, ObjectInfo, Part, Store, SwapOutcome
 from kubothek.store.open import open_store
 
 T = TypeVar("T")
@@ -39,9 +41,12 @@ class Call:
 class WrappedStore(Store):
     """A store that does what another does, and lets a subclass see each call."""
 
+    is_remote = True
+
     def __init__(self, inner: str | Store) -> None:
         self.inner = open_store(inner)
         self.can_swap, self.world = self.inner.can_swap, self.inner.world
+        self.unsafe_single_writer = self.inner.unsafe_single_writer
         super().__init__(self.inner.url)
 
     def around(self, call: Call, act: Callable[[], T]) -> T:
@@ -62,6 +67,10 @@ class WrappedStore(Store):
         """See :meth:`Store.get_range`."""
         return self.around(Call("get_range", key), lambda: self.inner.get_range(key, start, length))
 
+    def get_part(self, key: str, start: int | None, length: int) -> Part:
+        """See :meth:`Store.get_part`; on the wire a ranged request as any other, and so it counts as one."""
+        return self.around(Call("get_range", key), lambda: self.inner.get_part(key, start, length))
+
     def info(self, key: str) -> ObjectInfo:
         """See :meth:`Store.info`."""
         return self.around(Call("info", key), lambda: self.inner.info(key))
@@ -78,13 +87,18 @@ class WrappedStore(Store):
         """See :meth:`Store.put`."""
         return self.around(Call("put", key, sent=len(data)), lambda: self.inner.put(key, data))
 
-    def create(self, key: str, data: bytes) -> SwapOutcome:
+    def create(self, key: str, data: bytes, *, durable: bool = True) -> SwapOutcome:
         """See :meth:`Store.create`."""
-        return self.around(Call("create", key, sent=len(data)), lambda: self.inner.create(key, data))
+        return self.around(Call("create", key, sent=len(data)), lambda: self.inner.create(key, data, durable=durable))
 
     def replace(self, key: str, data: bytes, etag: str) -> SwapOutcome:
         """See :meth:`Store.replace`."""
         return self.around(Call("replace", key, sent=len(data)), lambda: self.inner.replace(key, data, etag))
+
+    def check_swap(self) -> None:
+        """See :meth:`Store.check_swap`; what the inner store does for it is not part of the story."""
+        super().check_swap()
+        self.inner.check_swap()
 
     @contextmanager
     def create_file(self, key: str) -> Iterator[Any]:
@@ -156,17 +170,38 @@ class CountingStore(WrappedStore):
 
 
 class SlowStore(WrappedStore):
-    """Waits for ``latency`` seconds before each call, as a network would."""
+    """Waits for ``latency`` seconds before each call, as a network would.
+
+    Examples
+    --------
+    >>> store = SlowStore("memory://slow", latency=0.001)
+    >>> store.get_many(["a", "b"]), store.get_many(["c"]), store.round_trips
+    ([None, None], [None], 2)
+    """
 
     def __init__(self, inner: str | Store, latency: float) -> None:
         super().__init__(inner)
         self.latency = latency
+        self.spans: list[tuple[float, float]] = []
 
     def around(self, call: Call, act: Callable[[], T]) -> T:
         """Wait, then carry out the call."""
         del call
+        began = time.perf_counter()
         time.sleep(self.latency)
-        return act()
+        try:
+            return act()
+        finally:
+            self.spans.append((time.perf_counter(), began))
+
+    @property
+    def round_trips(self) -> int:
+        """How many calls, at most, each began after the one before had ended: what had to be waited for in turn."""
+        found, free = 0, -math.inf
+        for ended, began in sorted(self.spans):
+            if began >= free:
+                found, free = found + 1, ended
+        return found
 
 
 class Fault(Enum):
@@ -241,7 +276,7 @@ def _call(verb: str, keys: list[str]) -> Call:
 
 
 def _bytes_in(answer: object) -> int:
-    if isinstance(answer, Blob):
+    if isinstance(answer, Blob | Part):
         return len(answer.data)
     if isinstance(answer, list):
         return sum(map(_bytes_in, answer))

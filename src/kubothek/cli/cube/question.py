@@ -9,25 +9,30 @@ import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import click
 
 from kubothek.cli.invocation import CubeTarget
+from kubothek.cli.options import parse_time
 from kubothek.cube.query import Query, query_cube
+from kubothek.errors import InvalidInputError
+from kubothek.model.pin import Pin
 
 _NAME = r"\s*(?:`(?:[^`]|``)+`|[^,`\s](?:[^,`]*[^,`\s])?)\s*"
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked; ``None`` stands for what the query does by default: all columns, datasets and dimensions."""
+    """What is asked; ``None`` stands for what the query does by default: all columns, datasets and dimensions, now."""
 
     where: str | None = None
     columns: tuple[str, ...] | None = None
     datasets: tuple[str, ...] | None = None
     dimension_columns: tuple[str, ...] | None = None
     partition_by: tuple[str, ...] = ()
+    at: Pin | datetime | None = None
 
 
 def parse_names(text: str) -> tuple[str, ...]:
@@ -62,12 +67,40 @@ def _names_option(flag: str, what: str) -> Callable[[Any], Any]:
     return click.option(flag, metavar="NAMES", multiple=True, callback=_names, help=what)
 
 
+def parse_moment(text: str) -> Pin | datetime:
+    """Return the pin or the time that a text means.
+
+    Raises
+    ------
+    click.BadParameter
+        It is neither.
+
+    Examples
+    --------
+    >>> parse_moment("2026-07-01").isoformat(), str(parse_moment("flights: seed=7/5f2c"))
+    ('2026-07-01T00:00:00+00:00', 'flights: seed=7/5f2c')
+    """
+    if "=" not in text:
+        return parse_time(text)
+    try:
+        return Pin.parse(text)
+    except InvalidInputError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+datasets_option = _names_option("--datasets", "Datasets to look at, as a,b, the seed among them.")
 _OPTIONS = (
     click.option("--where", metavar="CONDITION", help="""Rows wanted, such as 'COUNTRY_CODE == "DE" & TEMP < 0'."""),
     _names_option("--columns", "Columns wanted, as a,b; dimension and partition columns are always there."),
-    _names_option("--datasets", "Datasets to look at, as a,b, the seed among them."),
+    datasets_option,
     _names_option("--dimension-columns", "Dimensions to keep, in the order of sorting."),
     _names_option("--partition-by", "Indexed columns by which rows are grouped."),
+    click.option(
+        "--at",
+        metavar="PIN|TIME",
+        type=parse_moment,
+        help="The versions of a pin, as `pin` prints it, or of a time (UTC), such as 2026-07-01T12:00.",
+    ),
 )
 
 
@@ -82,9 +115,10 @@ def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
         datasets: tuple[str, ...] | None,
         dimension_columns: tuple[str, ...] | None,
         partition_by: tuple[str, ...] | None,
+        at: Pin | datetime | None,
         **others: Any,
     ) -> Any:
-        question = Question(where, columns, datasets, dimension_columns, partition_by or ())
+        question = Question(where, columns, datasets, dimension_columns, partition_by or (), at)
         return command(*arguments, question=question, **others)
 
     for option in reversed(_OPTIONS):
@@ -108,4 +142,5 @@ def ask(target: CubeTarget, question: Question) -> Query:
         datasets=question.datasets,
         dimension_columns=question.dimension_columns,
         partition_by=question.partition_by,
+        at=question.at,
     )

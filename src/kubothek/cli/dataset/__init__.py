@@ -11,6 +11,8 @@ from kubothek.cli.invocation import DatasetTarget, Invocation
 _COMMANDS = (
     LazyCommand("info", "kubothek.cli.dataset.info", "Show schema, partitions, indices and metadata."),
     LazyCommand("partitions", "kubothek.cli.dataset.partitions", "List partitions with their rows and sizes."),
+    LazyCommand("history", "kubothek.cli.dataset.history", "List the commits: who changed what, and when."),
+    LazyCommand("rollback", "kubothek.cli.dataset.rollback", "Bring back an old version, as a new commit."),
     LazyCommand("index", "kubothek.cli.dataset.index", "Build, drop or list secondary indices."),
     LazyCommand(
         "verify", "kubothek.cli.dataset.verify", "Check that all a dataset consists of is there and fits together."

@@ -11,9 +11,11 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from kubothek.codec.footer import load_footer
+from kubothek.codec.index import SEALED_AS
 from kubothek.dataset.snapshot import Snapshot
+from kubothek.engine.fetched_file import open_fetched
 from kubothek.engine.local import map_in_threads
 from kubothek.errors import ObjectNotFoundError
 from kubothek.model.display import human_bytes, plural
@@ -67,7 +69,7 @@ def _index(snapshot: Snapshot, column: str) -> dict[str, Any]:
     values = None
     if column in snapshot.header.indices:
         try:
-            footer = pq.read_metadata(snapshot.store.open_file(snapshot.header.indices[column]))
+            footer = load_footer(open_fetched(snapshot.store, snapshot.header.indices[column]), SEALED_AS)
             values, stored = footer.num_rows, footer.schema.to_arrow_schema()
             kind = kind or (stored.field(column).type if column in stored.names else None)
         except (ObjectNotFoundError, pa.ArrowInvalid):

@@ -20,16 +20,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kubothek.codec.keys import check_uuid, staged_prefix
+from kubothek.codec.staged_table import read_staged
 from kubothek.dataset.commit import commit
 from kubothek.dataset.dataset import Dataset
 from kubothek.dataset.scan import open_scan
-from kubothek.dataset.snapshot import Snapshot, find_snapshot, load_snapshot
+from kubothek.dataset.snapshot import Snapshot, load_snapshot
 from kubothek.engine.gather import gather
 from kubothek.engine.postings import LABEL, VALUE, IndexTask
-from kubothek.errors import CommitConflictError, IndexNotFoundError, InvalidInputError, StoreError
+from kubothek.errors import IndexNotFoundError, InvalidInputError, StoreError
 from kubothek.model.names import column_names
 from kubothek.model.staged import ChangeSet
-from kubothek.plan.conflicts import find_conflict
 from kubothek.plan.dataset_layout import DatasetLayout, check_index_columns, column_type, listed
 from kubothek.plan.index_merge import index_from_postings
 from kubothek.store.interface import Store
@@ -37,10 +37,6 @@ from kubothek.store.open import StoreLike, open_store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_ROUNDS = 500
-"""How often an index is tried to be committed while others change the partitions each time."""
-
 
 def build_dataset_indices(
     uuid: str, store: StoreLike, columns: str | Sequence[str], *, spark: SparkSession | None = None
@@ -162,6 +158,7 @@ def _staging(store: Store, base: Snapshot, write_id: str, spark: SparkSession | 
     if spark is None:
         yield IndexTask()
         return
+    store.check_swap()
     incarnation = write_id if base.header.state is None else base.header.state.incarnation
     prefix = staged_prefix(base.uuid, incarnation, write_id)
     try:
@@ -174,20 +171,19 @@ def _staging(store: Store, base: Snapshot, write_id: str, spark: SparkSession | 
 def _build(
     base: Snapshot, change: ChangeSet, columns: Sequence[str], task: IndexTask, spark: SparkSession | None
 ) -> Snapshot:
-    """Read the files of the base, commit, and do it again with what is new as long as others come first."""
-    current, rounds = base, 0
+    """Read the files of the base and commit; where others came first, read only what they have brought."""
     postings = _read_postings(base, columns, task, spark)
-    while True:
-        built = {name: index_from_postings(name, *pairs) for name, pairs in postings.items()}
-        try:
-            return commit(current.store, current.uuid, replace(change, build_indices=built), current)
-        except CommitConflictError:
-            rounds += 1
-            winner = find_snapshot(base.uuid, base.store)
-            if winner is None or rounds == _ROUNDS or find_conflict(change, current.base, winner.base, base.uuid):
-                raise
-        postings = _rebased(postings, current, winner, columns, task, spark)
-        current = winner
+
+    def rebase(asked: ChangeSet, old: Snapshot, new: Snapshot) -> ChangeSet:
+        nonlocal postings
+        postings = _rebased(postings, old, new, columns, task, spark)
+        return replace(asked, build_indices=_indices(postings))
+
+    return commit(base.store, base.uuid, replace(change, build_indices=_indices(postings)), base, rebase=rebase)
+
+
+def _indices(postings: Mapping[str, _Pairs]) -> dict[str, pa.Table]:
+    return {name: index_from_postings(name, *pairs) for name, pairs in postings.items()}
 
 
 _Pairs = tuple[pa.ChunkedArray, pa.ChunkedArray]
@@ -241,4 +237,4 @@ def _load(store: Store, content: pa.Table | str) -> pa.Table:
     """Return postings, those that are staged read from the store."""
     if isinstance(content, pa.Table):
         return content
-    return pa.ipc.open_file(pa.py_buffer(store.get(content).data)).read_all()
+    return pa.concat_tables(list(read_staged(pa.BufferReader(store.get(content).data), content)))

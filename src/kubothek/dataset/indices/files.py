@@ -16,7 +16,9 @@ import pyarrow as pa
 from kubothek.codec.index import REBUILD, embedded_values, encode_index, read_index, read_index_parts
 from kubothek.codec.keys import index_key
 from kubothek.dataset.indices.stream import stream_index
+from kubothek.engine.fetched_file import open_fetched
 from kubothek.engine.local import map_in_threads
+from kubothek.engine.ranged_parquet import RangedParquet
 from kubothek.errors import CorruptDatasetError, ObjectNotFoundError, StoreError
 from kubothek.plan.apply import IndexMerge
 from kubothek.plan.index_merge import index_from_postings, merge_index
@@ -75,7 +77,7 @@ def _base_file(store: Store, merge: IndexMerge) -> Iterator[pa.NativeFile | None
         yield None
         return
     try:
-        with store.open_file(merge.base_key) as file:
+        with open_fetched(store, merge.base_key) as file:
             yield file
     except ObjectNotFoundError as error:
         if error.details.get("key") != merge.base_key:
@@ -91,7 +93,7 @@ def _base_content(merge: IndexMerge, file: pa.NativeFile | None) -> tuple[pa.Dat
     if merge.built is not None:
         return merge.type or merge.built.schema.field(merge.column).type, merge.built
     if file is not None:
-        base = read_index(file, str(merge.base_key), merge.column, merge.type)
+        base = read_index(file, str(merge.base_key), merge.column, merge.type, opened_as=RangedParquet)
         return base.schema.field(merge.column).type, base
     kind = merge.type or pa.string()
     if not merge.embedded:

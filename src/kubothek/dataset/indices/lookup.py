@@ -13,13 +13,17 @@ import pyarrow.compute as pc
 
 from kubothek.codec.index import REBUILD, embedded_values, read_index
 from kubothek.dataset.snapshot import Snapshot
+from kubothek.engine.fetched_file import open_fetched
 from kubothek.engine.local import map_in_threads
-from kubothek.errors import CorruptDatasetError, IndexNotFoundError, ObjectNotFoundError
+from kubothek.engine.ranged_parquet import RangedParquet
+from kubothek.errors import CorruptDatasetError, IndexNotFoundError, ObjectNotFoundError, SnapshotExpiredError
 from kubothek.model.condition import EVERYTHING, Condition
 from kubothek.plan.dataset_layout import column_type
 from kubothek.plan.index_merge import LABELS
 from kubothek.plan.match import match_rows
 from kubothek.plan.prune import Lookup
+
+_PARALLEL = 16
 
 
 def index_only_columns(snapshot: Snapshot) -> tuple[str, ...]:
@@ -35,7 +39,8 @@ def look_up(snapshot: Snapshot, lookups: Sequence[Lookup]) -> Mapping[Lookup, pa
     """
     if not lookups:
         return {}
-    return dict(zip(lookups, map_in_threads(lambda lookup: _labels(snapshot, lookup), lookups), strict=True))
+    found = map_in_threads(lambda lookup: _labels(snapshot, lookup), lookups, _PARALLEL)
+    return dict(zip(lookups, found, strict=True))
 
 
 def _labels(snapshot: Snapshot, lookup: Lookup) -> pa.Array:
@@ -54,6 +59,8 @@ def load_postings(snapshot: Snapshot, column: str, condition: Condition = EVERYT
     ------
     IndexNotFoundError
         The dataset has no secondary index on this column.
+    SnapshotExpiredError
+        The index file of an old version is gone.
     CorruptDatasetError
         The index file is missing or unreadable.
     """
@@ -61,8 +68,14 @@ def load_postings(snapshot: Snapshot, column: str, condition: Condition = EVERYT
     if column in snapshot.header.indices:
         key = snapshot.header.indices[column]
         try:
-            return read_index(snapshot.store.open_file(key), key, column, kind, condition)
+            return read_index(open_fetched(snapshot.store, key), key, column, kind, condition, RangedParquet)
         except ObjectNotFoundError as error:
+            if not snapshot.etag:
+                raise SnapshotExpiredError(
+                    f"The index on {column!r} of this version of dataset {snapshot.uuid!r} is not in the store any "
+                    f"more: {key!r} was collected or deleted after the version was opened.",
+                    key=key,
+                ) from error
             raise CorruptDatasetError(
                 f"The index on {column!r} of dataset {snapshot.uuid!r} is missing: {key!r} is not in the store. "
                 f"{REBUILD}",

@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kubothek.codec.staged_table import read_staged
 from kubothek.engine.external_sort import RangeSort
 from kubothek.engine.local import map_in_threads
-from kubothek.errors import ObjectNotFoundError
+from kubothek.errors import CorruptDatasetError, ObjectNotFoundError
 from kubothek.plan.apply import IndexMerge
 from kubothek.plan.index_merge import explode_index, index_from_postings
 from kubothek.store.interface import Store
@@ -95,17 +96,21 @@ def _begun(batches: Iterator[pa.Array]) -> tuple[list[pa.Array], Iterator[pa.Arr
 
 
 def staged_values(store: Store, key: str) -> Iterator[pa.Array]:
-    """Yield the batches of index values that a write staged, each an Arrow IPC file of one column.
+    """Yield the batches of index values that a write staged, each a file of one column.
 
     Raises
     ------
     ObjectNotFoundError
         The file is gone.
+    CorruptDatasetError
+        It is damaged.
     """
     try:
-        with store.open_file(key) as file, pa.ipc.open_file(file) as runs:
-            for number in range(runs.num_record_batches):
-                yield runs.get_batch(number).column(0)
+        with store.open_file(key) as file:
+            for part in read_staged(file, key):
+                if part.num_columns != 1:
+                    raise CorruptDatasetError(f"{key!r} holds {part.num_columns} columns, not one of values.", key=key)
+                yield from part.column(0).chunks
     except ObjectNotFoundError as error:
         raise ObjectNotFoundError(
             f"The staged index values {key!r} are gone; write the data again.", key=key

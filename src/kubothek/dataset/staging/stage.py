@@ -124,7 +124,10 @@ def stage_rows(rows: Tables, staging: Staging, written: Written) -> Staged:
     ------
     InvalidInputError
         The rows cannot be stored: types, nulls, cells given twice.
+    StoreError
+        Nothing was written, because what is staged could not be committed to this store, or not safely.
     """
+    staging.store.check_swap()
     return (
         _stage_spark(rows, staging, written) if isinstance(rows, SparkTables) else _stage_parts(rows, staging, written)
     )

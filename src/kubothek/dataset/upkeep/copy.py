@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from kubothek.codec.keys import check_uuid, index_key, is_deletion_key, schema_key
@@ -20,6 +21,7 @@ from kubothek.dataset.dataset import Dataset
 from kubothek.dataset.snapshot import Snapshot, find_snapshot, load_snapshot
 from kubothek.dataset.staging.arguments import check_flag
 from kubothek.dataset.upkeep.objects import find_headers, list_objects
+from kubothek.dataset.upkeep.retained import without_needed
 from kubothek.engine.local import map_in_threads
 from kubothek.errors import (
     AlreadyExistsError,
@@ -31,7 +33,7 @@ from kubothek.errors import (
 from kubothek.model.header import CubeCall
 from kubothek.model.staged import ChangeSet
 from kubothek.plan.copy import CopyPlan, missing_files, plan_copy
-from kubothek.plan.garbage import find_garbage, named_keys
+from kubothek.plan.garbage import find_garbage
 from kubothek.store.interface import Store
 from kubothek.store.open import StoreLike, open_store
 
@@ -39,7 +41,10 @@ _PIECE = 8 * 2**20
 _PARALLEL = 8
 _KEY_TRIES = 1000
 _SAFE = timedelta(hours=12)
-"""Age from which on a copy does not rely on garbage that it finds: at a day, others may collect it."""
+"""Age from which on a copy does not rely on garbage that it finds: at a day, others may collect it.
+
+Nor does it rely on what only earlier versions of the target need, since others may give them up.
+"""
 
 
 def copy_dataset(
@@ -166,7 +171,7 @@ def prepare_copy(
         index_keys=_index_keys(source, uuid, taken, now),
         new_name=target.world.new_id,
         keep_names=not deleting,
-        doomed=find_garbage(there, [] if base is None else [base.header], now - _SAFE),
+        doomed=find_garbage(there, [] if base is None else [base.header], now - _SAFE)["key"].combine_chunks(),
     )
     change = ChangeSet(
         write_id=target.world.new_id() if call is None else call.id,
@@ -191,6 +196,7 @@ def stage_copy(copy: DatasetCopy, made: MutableSequence[str]) -> None:
     CommitConflictError
         Others deleted files of the copy meanwhile.
     """
+    copy.target.check_swap()
 
     def copy_one(file: tuple[str, str, int]) -> None:
         made.append(file[1])
@@ -206,13 +212,10 @@ def stage_copy(copy: DatasetCopy, made: MutableSequence[str]) -> None:
 def discard_copy(copy: DatasetCopy, made: Iterable[str]) -> None:
     """Delete what this copy made, unless a dataset has it now; what cannot be deleted stays, unreferenced."""
     with suppress(KubothekError):
-        headers = [header for header in find_headers(copy.uuid, copy.target).values() if header is not None]
-        used = {key for header in headers for key in named_keys(header).to_pylist()}
-        if headers:
-            used.update(_schema_keys(copy.plan))
-        doomed = [key for key in (*made, *copy.schemas) if key not in used]
-        if doomed:
-            copy.target.delete(doomed)
+        unused = without_needed(pa.array(list(made), pa.string()), copy.uuid, copy.target).to_pylist()
+        schemas = () if find_headers(copy.uuid, copy.target) else copy.schemas
+        if unused or schemas:
+            copy.target.delete([*unused, *schemas])
 
 
 def _index_keys(source: Snapshot, uuid: str, taken: set[str], when: datetime) -> dict[str, str]:

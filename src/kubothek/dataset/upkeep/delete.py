@@ -2,19 +2,22 @@
 
 ::
 
-    note        the keys that the header names, among our own objects          the dataset opens as before
+    note        the keys that the header or a kept version names, as an        the dataset opens as before
+                object of our own
     delete      a header that another hides, then the one that counts          the dataset is not found
-    delete      the noted keys, but for those that a new header names
+    delete      the noted keys, but for those that a new dataset needs
     delete      the schemas beside the data, unless there is a new dataset
     delete      our own objects, the note last
 
 A deletion that is cut short is finished by the next one, which finds the note. A dataset of the same name that is
-created meanwhile has names of its own for its files; only copies of the same dataset use the same names again.
+created meanwhile has names of its own for its files; only copies of the same dataset use the same names again. Of a
+version whose copy is damaged it is not known what it named: that is left to the collection of garbage.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,17 +27,23 @@ from kubothek.codec.keys import deletion_key, is_deletion_key, private_root, sch
 from kubothek.codec.object_kinds import object_kinds
 from kubothek.dataset.snapshot import find_snapshot, not_found
 from kubothek.dataset.upkeep.objects import find_headers, list_objects, objects_table
+from kubothek.dataset.upkeep.retained import HEADERS_AT_ONCE, kept_versions, without_needed
 from kubothek.dataset.upkeep.schema_copies import put_schema_copies
+from kubothek.dataset.versions import load_kept
+from kubothek.engine.local import map_in_threads
+from kubothek.errors import CorruptDatasetError, SnapshotExpiredError
 from kubothek.model.header import Header
+from kubothek.model.history import KeptVersion
+from kubothek.plan.apply import NO_LABELS
 from kubothek.plan.garbage import known_tables, named_keys
 from kubothek.store.interface import Store
 from kubothek.store.open import StoreLike, open_store
 
 
 def delete_dataset(uuid: str, store: StoreLike) -> None:
-    """Delete a dataset: its header first, then the files that the header named.
+    """Delete a dataset with its history: its header first, then the files that it named, now or in an earlier version.
 
-    What the header does not name stays: files that a running or failed write staged
+    What no version names stays: files that a running or failed write staged
     (:func:`~kubothek.garbage_collect_dataset` collects them) and whatever else lies in the dataset's folder. A deletion
     that failed half-way is finished by deleting again.
 
@@ -71,12 +80,13 @@ def delete_contents(uuid: str, store: Store) -> list[str]:
     DatasetNotFoundError, CorruptDatasetError
         As for :func:`delete_dataset`.
     """
-    headers, notes, noted = _find_doomed(uuid, store)  # what is damaged ends it here, where nothing is deleted yet
-    if headers:
-        own = _note(uuid, store, headers)
+    doomed = _find_doomed(uuid, store)  # what is damaged ends it here, where nothing is deleted yet
+    notes, noted = doomed.notes, doomed.noted
+    if doomed.headers:
+        own = _note(uuid, store, doomed)
         noted |= _noted(uuid, store, [own])
         notes = list(dict.fromkeys([*notes, own]))
-        for key in reversed(list(headers)):  # the one that counts last, so that the other never comes into view
+        for key in reversed(list(doomed.headers)):  # the one that counts last, so that the other never comes into view
             store.delete([key])
     if not notes:
         raise not_found(uuid, store)
@@ -93,15 +103,33 @@ def check_deletable(uuid: str, store: Store) -> list[Header]:
     CorruptDatasetError
         The dataset cannot be deleted, because what says what to delete cannot be understood.
     """
-    headers, _, _ = _find_doomed(uuid, store)
-    return [header for header in headers.values() if header is not None]
+    return _find_doomed(uuid, store).readable
 
 
-def _find_doomed(uuid: str, store: Store) -> tuple[dict[str, Header | None], list[str], set[str]]:
-    """Return headers by key, the notes of deletions that were cut short, and the keys in these."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Doomed:
+    """What says what to delete: headers by key, copies of versions, notes of deletions that were cut short, their keys.
+
+    A header that another hides is ``None`` where it cannot be understood.
+    """
+
+    headers: Mapping[str, Header | None]
+    versions: tuple[KeptVersion, ...]
+    notes: list[str]
+    noted: set[str]
+
+    @property
+    def readable(self) -> list[Header]:
+        """The headers that can be understood."""
+        return [header for header in self.headers.values() if header is not None]
+
+
+def _find_doomed(uuid: str, store: Store) -> _Doomed:
     headers = find_headers(uuid, store)
-    notes = [info.key for info in store.list(private_root(uuid)) if is_deletion_key(info.key)]
-    return headers, notes, _noted(uuid, store, notes) if notes else set()
+    objects = objects_table(store.list(private_root(uuid)), uuid)
+    versions = tuple(kept for line in kept_versions(objects).values() for kept in line)
+    notes = [key for key in objects["key"].to_pylist() if is_deletion_key(key)]
+    return _Doomed(headers, versions, notes, _noted(uuid, store, notes) if notes else set())
 
 
 def _noted(uuid: str, store: Store, notes: Sequence[str]) -> set[str]:
@@ -110,35 +138,48 @@ def _noted(uuid: str, store: Store, notes: Sequence[str]) -> set[str]:
     return {key for note, blob in stored if blob is not None for key in decode_deletion(blob.data, uuid, note)}
 
 
-def _note(uuid: str, store: Store, headers: Mapping[str, Header | None]) -> str:
+def _note(uuid: str, store: Store, doomed: _Doomed) -> str:
     """Write down what is to be deleted; return the key of the note."""
-    readable = [header for header in headers.values() if header is not None]
-    tables = [known_tables(header) for header in readable]
-    known = {schema_key(uuid, table) for names in tables for table in names or ()}
-    keys = [*map(named_keys, readable), pa.array(sorted(known), pa.string())]
-    wanted = ["schema"] if None in tables else []
+    readable = doomed.readable
+    keys = pc.unique(pa.concat_arrays([NO_LABELS, *(_keys_of(header) for header in readable)]))
+    present = {header.state.commit for header in readable if header.state is not None}
+    past = (kept for kept in doomed.versions if kept.commit not in present)
+    for named in map_in_threads(lambda kept: _keys_of_version(kept, uuid, store), past, HEADERS_AT_ONCE):
+        keys = pc.unique(pa.concat_arrays([keys, named]))
+    wanted = ["schema"] if None in map(known_tables, readable) else []
     wanted += ["data"] if any(header.partitions is None for header in readable) else []
     if wanted:  # the header leaves it to the store what there is
         objects = list_objects(uuid, store)
-        found = pc.is_in(objects["kind"], value_set=pa.array(wanted, pa.string()))
-        keys += objects["key"].filter(found).chunks
+        found = objects["key"].filter(pc.is_in(objects["kind"], value_set=pa.array(wanted, pa.string())))
+        keys = pc.unique(pa.concat_arrays([keys, *found.chunks]))
     incarnation = next((h.state.incarnation for h in readable if h.state is not None), store.world.new_id())
     key = deletion_key(uuid, incarnation)
-    store.put(key, encode_deletion(pc.unique(pa.concat_arrays(keys))))
+    store.put(key, encode_deletion(keys))
     return key
+
+
+def _keys_of(header: Header) -> pa.Array:
+    """Return the keys of files and schemas that a header tells of."""
+    schemas = [schema_key(header.uuid, table) for table in known_tables(header) or ()]
+    return pa.concat_arrays([named_keys(header), pa.array(schemas, pa.string())])
+
+
+def _keys_of_version(kept: KeptVersion, uuid: str, store: Store) -> pa.Array:
+    try:
+        return _keys_of(load_kept(kept, uuid, store))
+    except (SnapshotExpiredError, CorruptDatasetError):
+        return NO_LABELS
 
 
 def _delete_named(uuid: str, store: Store, keys: Iterable[str]) -> None:
     """Delete files and schemas, but for those of a dataset that was created meanwhile."""
-    created = [header for header in find_headers(uuid, store).values() if header is not None]
-    named = {key for header in created for key in named_keys(header).to_pylist()}
-    doomed = pa.array(sorted(set(keys) - named), pa.string())
-    kinds = pc.fill_null(object_kinds(doomed, uuid)["kind"], "")
-    files, schemas = (doomed.filter(mask(kinds, "schema")).to_pylist() for mask in (pc.not_equal, pc.equal))
-    store.delete(files)
-    if created:
+    noted = pa.array(sorted(keys), pa.string())
+    kinds = pc.fill_null(object_kinds(noted, uuid)["kind"], "")
+    files, schemas = (noted.filter(compare(kinds, "schema")) for compare in (pc.not_equal, pc.equal))
+    store.delete(without_needed(files, uuid, store).to_pylist())
+    if any(find_headers(uuid, store).values()):
         return
-    store.delete(schemas)
+    store.delete(schemas.to_pylist())
     # Who creates a dataset finds the old copies, and puts its own after its commit. That may have been just now.
     snapshot = find_snapshot(uuid, store)
     if snapshot is not None:
@@ -146,11 +187,16 @@ def _delete_named(uuid: str, store: Store, keys: Iterable[str]) -> None:
 
 
 def _delete_private(uuid: str, store: Store, notes: Iterable[str]) -> None:
-    """Delete our own objects of the deleted incarnations, but for the notes."""
+    """Delete our own objects of the deleted incarnations, but for the notes, and all versions but those of a new one.
+
+    Nothing is kept that was not committed, so that the versions of an incarnation that is not there are of no use.
+    """
     objects = objects_table(store.list(private_root(uuid)), uuid)
     live = {header.state.incarnation for header in find_headers(uuid, store).values() if header and header.state}
     deleted = {note.split("/")[2] for note in notes} - live
     found = pc.is_in(objects["name"], value_set=pa.array(sorted(deleted), pa.string()))
+    old = pc.invert(pc.is_in(objects["name"], value_set=pa.array(sorted(live), pa.string())))
+    found = pc.or_(found, pc.and_(pc.equal(pc.fill_null(objects["kind"], ""), "version"), old))
     others = set(objects["key"].filter(found).to_pylist()) - set(notes)
     if others:
         store.delete(others)

@@ -20,6 +20,7 @@ from kubothek.dataset.staging.arguments import check_flag
 from kubothek.dataset.upkeep.objects import list_objects
 from kubothek.dataset.upkeep.schema_copies import put_schema_copies
 from kubothek.dataset.upkeep.verify_files import UNREADABLE, check_file_list, check_footers, check_index
+from kubothek.dataset.upkeep.verify_history import check_history
 from kubothek.errors import CorruptDatasetError
 from kubothek.model.problem import Problem
 from kubothek.plan.verify import check_tables, table_files
@@ -32,7 +33,8 @@ def verify_dataset(uuid: str, store: StoreLike, *, repair: bool = False) -> list
 
     Checked are the header; the schemas beside the data, which other software reads; that every partition has every
     table, with partition values that can be decoded; that every data file is there with the recorded size and rows, can
-    be opened, and fits the schema; and that every index names exactly the values that its column holds.
+    be opened, and fits the schema; that every index names exactly the values that its column holds; that what is kept
+    of old versions can be read; and that other software has not overwritten commits of which nothing is left since.
 
     Parameters
     ----------
@@ -80,6 +82,7 @@ def verify_snapshot(snapshot: Snapshot, *, repair: bool = False, files: bool = T
     """Look for everything that is wrong with a dataset that can be opened; without ``files``, none is read."""
     problems = [*_check_header(snapshot), *_check_schema_copies(snapshot, repair), *check_tables(snapshot.base)]
     objects = list_objects(snapshot.uuid, snapshot.store)
+    problems += check_history(snapshot, objects, files=files)
     listed = {table: table_files(snapshot.base, table, objects) for table in snapshot.tables}
     for table, own in listed.items():
         problems += check_file_list(snapshot, table, own)

@@ -11,8 +11,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from kubothek.model.header import CubeCall
-from kubothek.plan.apply import RECENT_COMMITS
 from kubothek.plan.cube.members import Member
+from kubothek.plan.next_state import RECENT_COMMITS
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,6 +111,7 @@ def _read_input(read: MemberRead) -> ReadInput:
         dimensions=read.dimensions,
         early=_undecided(read.early, member.partition_keys),
         late=read.late,
+        stored_columns=len({*member.schema.names} - {*member.partition_keys}),
     )
 
 

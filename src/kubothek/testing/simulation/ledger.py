@@ -1,0 +1,216 @@
+"""What really happened: every header that was ever put, decoded, with what it replaced, who put it, and its rows.
+
+The headers under one key form lines: each replaced the one before it, until the key was deleted. A line is the linear
+history of a dataset's states, also of those of which nobody was told.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kubothek.codec.header import decode_header
+from kubothek.codec.keys import header_keys
+from kubothek.model.header import FILE_PREFIX, SINGLE_TABLE, CommitState, Header
+from kubothek.plan.index_merge import LABELS
+from kubothek.testing.simulation.cube_operations import CubeOperation
+from kubothek.testing.simulation.foreign import ForeignUpdate
+from kubothek.testing.simulation.objects import Life, Objects
+from kubothek.testing.simulation.rows import rows_of_file
+from kubothek.testing.simulation.runs import Row, Rows, Run
+
+_FILE = FILE_PREFIX + SINGLE_TABLE
+
+
+@dataclass(eq=False)
+class Entry:
+    """One header: ``parent`` is what it replaced and ``child`` what replaced it, if anything did.
+
+    ``is_undo`` says that it takes back what the same call has committed before.
+    """
+
+    objects: Objects
+    life: Life
+    header: Header
+    parent: Entry | None
+    is_undo: bool = False
+    child: Entry | None = field(default=None, repr=False)
+
+    @property
+    def uuid(self) -> str:
+        """Name of the dataset."""
+        return self.header.uuid
+
+    @property
+    def run(self) -> Run | None:
+        """Who put it."""
+        return self.life.by
+
+    @property
+    def state(self) -> CommitState | None:
+        """Our own part of the header."""
+        return self.header.state
+
+    @property
+    def version(self) -> int | None:
+        """Its number, also of one that other software put and others have counted."""
+        if self.state is not None:
+            return self.state.version
+        child = self.child
+        return None if child is None or child.state is None else child.state.version - 1
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether other software put it."""
+        return self.header.state is None
+
+    @property
+    def is_request(self) -> bool:
+        """Whether it only asks others to hold back."""
+        return self.state is not None and self.state.hold > 0
+
+    @cached_property
+    def files(self) -> dict[str, str]:
+        """Label and key of each data file."""
+        table = self.header.partitions
+        if table is None or _FILE not in table.column_names:
+            return {}
+        return dict(zip(table["label"].to_pylist(), table[_FILE].to_pylist(), strict=True))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Keys of all data and index files."""
+        return (*self.files.values(), *self.header.indices.values())
+
+    @cached_property
+    def rows_by_label(self) -> dict[str, Rows]:
+        """The rows of each file that was there at some time; a file never changes."""
+        found = {label: self.objects.lives.get(key) for label, key in self.files.items()}
+        return {label: rows_of_file(lives[-1].key, lives[-1].data) for label, lives in found.items() if lives}
+
+    @cached_property
+    def rows(self) -> Rows:
+        """All rows."""
+        return sum_rows(self.rows_by_label.values())
+
+    def back(self) -> Iterator[Entry]:
+        """Yield this and all before it in its line, newest first."""
+        entry: Entry | None = self
+        while entry is not None:
+            yield entry
+            entry = entry.parent
+
+    def after(self) -> Iterator[Entry]:
+        """Yield all that came after it in its line, in order."""
+        entry = self.child
+        while entry is not None:
+            yield entry
+            entry = entry.child
+
+    @property
+    def is_taken_back(self) -> bool:
+        """Whether a writer deleted it before anybody committed on it, since another had created the dataset."""
+        by = self.life.ended_by
+        return self.parent is None and self.child is None and by is not None and by.operation.commits
+
+    @property
+    def tip(self) -> Entry:
+        """The last of its line."""
+        return [self, *self.after()][-1]
+
+    def index(self, column: str) -> dict[object, set[str]] | None:
+        """Return what the index on a column says: its values with their labels; ``None`` if there is no file."""
+        lives = self.objects.lives.get(self.header.indices[column])
+        if not lives:
+            return None
+        table = pq.read_table(pa.BufferReader(lives[-1].data), use_threads=False)
+        values, labels = table[column].to_pylist(), table[LABELS].to_pylist()
+        return {value: set(named) for value, named in zip(values, labels, strict=True) if named}
+
+    def postings(self, column: str) -> dict[object, set[str]]:
+        """Return what an index on a column has to say, by the rows."""
+        found: dict[object, set[str]] = {}
+        for label, rows in self.rows_by_label.items():
+            for row in rows:
+                found.setdefault(_value(row, column), set()).add(label)
+        return found
+
+
+def _value(row: Row, column: str) -> object:
+    return row[0] if column.startswith("v") else row[1] if column == "p" else row[2]
+
+
+def sum_rows(parts: Iterable[Rows]) -> Rows:
+    """Return the rows of all parts."""
+    total: Rows = Counter()
+    for part in parts:
+        total.update(part)
+    return total
+
+
+class Ledger:
+    """All headers of a simulation, in the order in which they were put."""
+
+    def __init__(self, objects: Objects) -> None:
+        self.objects = objects
+        self.entries: list[Entry] = []
+        known: dict[int, Entry] = {}
+        first: dict[tuple[int, str], str] = {}
+        for life in objects.headers:
+            header = decode_header(life.data, life.key)
+            entry = Entry(objects, life, header, None if life.before is None else known[id(life.before)])
+            run, state = life.by, header.state
+            cube_call = run is not None and isinstance(run.operation, CubeOperation) and not entry.is_request
+            if run is not None and state is not None and cube_call:
+                entry.is_undo = first.setdefault((id(run), "c"), state.commit) != state.commit
+            if entry.parent is not None:
+                entry.parent.child = entry
+            known[id(life)] = entry
+            self.entries.append(entry)
+
+    def of_run(self, run: Run, uuid: str) -> list[Entry]:
+        """Return what a run has committed to a dataset, but for what was taken back, what takes back, and requests."""
+        own = [entry for entry in self.entries if entry.run is run and entry.uuid == uuid]
+        return [one for one in own if not (one.is_undo or one.is_foreign or one.is_taken_back or one.is_request)]
+
+    def current(self, uuid: str) -> Entry | None:
+        """Return the header that counts at the end."""
+        lives = [self.objects.now.get(key) for key in header_keys(uuid)]
+        life = next((life for life in lives if life is not None), None)
+        return next((entry for entry in self.entries if entry.life is life), None)
+
+    def between(self, uuid: str, start: int, end: int) -> list[Entry | None]:
+        """Return the headers that were there at some moment between two, and ``None`` if there was a moment of none."""
+        lived = [e for e in self.entries if e.uuid == uuid]
+        found: list[Entry | None] = [
+            e for e in lived if e.life.born <= end and (e.life.died is None or e.life.died > start)
+        ]
+        for moment in {start, *(e.life.died for e in lived if e.life.died is not None and start <= e.life.died <= end)}:
+            if not any(_is_there(e, moment) for e in lived):
+                return [*found, None]
+        return found
+
+    def base(self, run: Run, uuid: str) -> Entry | None:
+        """Return the header that a run saw when it first looked."""
+        for key in header_keys(uuid):
+            moment = run.looks.get(key)
+            lived = [e for e in self.entries if e.life.key == key]
+            seen = next((e for e in lived if moment is not None and _is_there(e, moment)), None)
+            if seen is not None:
+                return seen
+        return None
+
+    def seen_by(self, entry: Entry) -> Entry | None:
+        """Return the header that other software had seen when it put this one."""
+        operation = None if entry.run is None else entry.run.operation
+        seen = operation.seen if isinstance(operation, ForeignUpdate) else None
+        return next((one for one in entry.back() if one.life.data == seen), None)
+
+
+def _is_there(entry: Entry, moment: int) -> bool:
+    return entry.life.born <= moment and (entry.life.died is None or entry.life.died > moment)

@@ -1,0 +1,49 @@
+"""The simulator: it repeats itself, finds nothing wrong with the protocol, and everything wrong with a damaged one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+
+import pytest
+from tests.simulation.mutations import MUTATIONS, SEEDS
+
+from kubothek.testing.simulation import Report, run_schedule
+from kubothek.testing.simulation.runs import Fault, Outcome
+
+BLOCKS, SCHEDULES = 8, 100
+MOST_SCHEDULES = 2000
+
+
+def reports(seeds: Iterable[int]) -> list[Report]:
+    """Run schedules."""
+    return [run_schedule(seed) for seed in seeds]
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_nothing_is_violated(block: int) -> None:
+    """Whatever the clients do and whatever goes wrong, what is promised holds."""
+    found = reports(range(block * SCHEDULES, (block + 1) * SCHEDULES))
+    assert [violation for report in found for violation in report.violations] == []
+    assert sum(run.outcome is Outcome.DONE for report in found for run in report.runs) > 4 * SCHEDULES
+    assert {fault for report in found for fault in report.faults} == set(Fault)
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_damage_is_found(name: str) -> None:
+    """Each damage to the protocol violates something within a fixed number of schedules."""
+    with MUTATIONS[name]():
+        found = (run_schedule(seed) for seed in (SEEDS[name], *range(MOST_SCHEDULES)))
+        violations = next((report.violations for report in found if report.violations), ())
+    assert violations
+    assert not any("no such error is raised on purpose" in violation for violation in violations)
+
+
+def test_a_seed_says_it_all() -> None:
+    """The same seed gives the same story, in another process too."""
+    code = "from kubothek.testing.simulation import run_schedule; print([str(run_schedule(s)) for s in range(12)])"
+    hashing = {**os.environ, "PYTHONHASHSEED": "7"}
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=hashing).stdout
+    assert told.strip() == str([str(report) for report in reports(range(12))])
