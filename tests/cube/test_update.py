@@ -301,6 +301,23 @@ def test_what_others_commit_meanwhile_is_removed_too() -> None:
     assert rows(store, "seed", "p", "x") == [(0, 0), (0, 0), (0, 9), (1, 0), (1, 0), (1, 9), (1, 9)]
 
 
+@pytest.mark.parametrize("write", [kb.append_to_cube, kb.update_cube])
+def test_an_index_that_others_build_meanwhile_has_the_new_rows(write: Callable[..., Any]) -> None:
+    """Of the seed and of an enrichment alike: queries by it find what came after, and the cube is sound."""
+    store = built("none")
+    data = {"seed": SEED.set_column(5, "v1", [[9, 8, 9, 8]]), "none": pa.table({"x": [0, 1], "v4": [8, None]})}
+
+    def build(dataset_id: str, column: str) -> Callable[[Call], Fault | None]:
+        return swapping(dataset_id, lambda: kb.build_dataset_indices(f"c++{dataset_id}", store, column))
+
+    write(data, CUBE, FaultyStore(FaultyStore(store, build("seed", "v1")), build("none", "v4")))
+    assert [kb.query_cube("c", store, where=f"v1 == {v}").to_arrow().num_rows for v in (1, 8, 9)] == [0, 2, 2]
+    for uuid, column, values in (("c++seed", "v1", {8, 9}), ("c++none", "v4", {8})):
+        found = {*kb.open_dataset(uuid, store).load_index(column).table[column].to_pylist()}
+        assert found - {1, 2, 3, 4} == values
+        assert kb.verify_dataset(uuid, store) == []
+
+
 def test_two_writers_at_once() -> None:
     """Rows of both calls are there, in all datasets, and neither call is incomplete."""
     store = built("fewer")
@@ -337,6 +354,7 @@ OTHERS: dict[str, Callable[[Store, str], Any]] = {
     "update": lambda s, d: kb.update_cube({d: in_both(d, 77).slice(1)}, RACED, s),
     "removal": lambda s, d: kb.remove_partitions(RACED, s, "p == 1", datasets=d),
     "metadata": lambda s, d: kb.update_dataset(None, f"c++{d}", s, metadata={"m": 3}),
+    "index": lambda s, d: kb.build_dataset_indices(f"c++{d}", s, {"seed": "v1", "e": "v2"}[d]),
 }
 
 

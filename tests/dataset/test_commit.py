@@ -57,9 +57,10 @@ def stage(store: Store, p: int, i1: list[Any], *, v1: Any = 0, indexed: bool = T
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
     key = data_key("d", "table", label)
-    store.put(key, sink.getvalue().to_pybytes())
+    data = sink.getvalue().to_pybytes()
+    store.put(key, data)
     values = {"i1": table["i1"].drop_null().unique()} if indexed else {}
-    return StagedPartition(label, {"table": key}, len(i1), 1, {"table": SCHEMA}, values)
+    return StagedPartition(label, {"table": key}, len(i1), len(data), {"table": SCHEMA}, values)
 
 
 def change(*added: StagedPartition, **settings: Any) -> ChangeSet:
@@ -369,14 +370,19 @@ def test_conflicts(case: str) -> None:
 
 
 def test_index_built_meanwhile() -> None:
-    """Staged files without values for an index that came meanwhile cannot be committed."""
+    """Values of an index that came meanwhile are read from the staged files that were written without."""
     store = new_store()
-    part = stage(store, 1, [1])
+    part, told = stage(store, 1, [1]), stage(store, 2, [4])
+    late, empty = stage(store, 2, [3, None, 1, 3], indexed=False), stage(store, 3, [], indexed=False)
     base = create(store, part, index=False)
     content = {"i1": pa.table({"i1": [1], "partition": [[part.label]]})}
-    shared = Meanwhile(store, lambda: commit(store, "d", change(build_indices=content), base))
-    with pytest.raises(CommitConflictError, match="keeps an index on 'i1'"):
-        commit(shared, "d", change(stage(store, 2, [1], indexed=False)), base)
+    shared = CountingStore(Meanwhile(store, lambda: commit(store, "d", change(build_indices=content), base)))
+    done = commit(shared, "d", change(late, told, empty), base)
+    assert index(done) == {1: sorted([part.label, late.label]), 3: [late.label], 4: [told.label]}
+    assert labels(done) == [part.label, late.label, told.label, empty.label]
+    read = {call.key for call in shared.log if call.verb == "get_range"}
+    assert read.isdisjoint([*part.keys, *told.keys])
+    assert read >= {*late.keys}
 
 
 def test_deleted_meanwhile() -> None:

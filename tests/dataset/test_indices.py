@@ -14,7 +14,15 @@ import pytest
 from hypothesis import given
 from tests.dataset.stored_files import ROWS, copied, foreign, new_store, put_file
 
-from kubothek import Dataset, build_dataset_indices, drop_dataset_indices, open_dataset, update_dataset, write_dataset
+from kubothek import (
+    Dataset,
+    build_dataset_indices,
+    drop_dataset_indices,
+    open_dataset,
+    update_dataset,
+    verify_dataset,
+    write_dataset,
+)
 from kubothek.codec.header import encode_header
 from kubothek.codec.keys import header_key
 from kubothek.dataset.snapshot import find_snapshot
@@ -24,6 +32,7 @@ from kubothek.errors import (
     DatasetNotFoundError,
     IndexNotFoundError,
     InvalidInputError,
+    ObjectNotFoundError,
     SchemaError,
     UnknownColumnError,
 )
@@ -212,6 +221,82 @@ def test_a_row_written_afterwards_is_indexed() -> None:
     build_dataset_indices("d", store, "i1")
     after = update_dataset(pa.table({"p": [5], "i1": [99], "v1": ["e"]}), "d", store)
     assert entries(after) == expected_entries(after)
+
+
+LATE: dict[str, pa.Array] = {
+    "numbers": pa.array([3, None, 3, 1]),
+    "other zeros": pa.array([0.0, -0.0, math.nan, None]),
+    "dictionary": pa.array(["b", "a", None, "b"]).dictionary_encode(),
+    "large": pa.array(["b", "a", None, "b"], pa.large_string()),
+    "times": pa.array([1000, 2000, None, 1000], pa.timestamp("ns", "UTC")),
+    "nulls": pa.nulls(4),
+}
+
+
+@pytest.mark.parametrize(
+    "layout", [{}, {"shuffle": True, "bucket_by": "v1", "num_buckets": 3}, {"partition_on": ()}], ids=str
+)
+@pytest.mark.parametrize("kind", LATE)
+def test_rows_written_meanwhile_are_indexed(kind: str, layout: dict[str, Any]) -> None:
+    """An append that loses against the build of an index has its values too, of whatever type, in whatever files."""
+    inner, column = new_store(), LATE[kind]
+    typed = pa.array([7] * 4) if kind == "nulls" else column
+    written(inner, ROWS.set_column(1, "i1", typed), **layout)
+    store = CountingStore(Busy(inner, lambda: build_dataset_indices("d", inner, "i1")))
+    after = update_dataset(ROWS.set_column(1, "i1", column), "d", store, **layout)
+    assert after.version == 3
+    assert after.scan().to_arrow().num_rows == 8
+    assert entries(after) == expected_entries(after)
+    assert verify_dataset("d", inner) == []
+
+
+def test_rows_written_twice_meanwhile_are_read_once() -> None:
+    """However often the race is lost, the staged files are read for the new index once, and not for others."""
+    inner = new_store()
+    written(inner, secondary_indices="v1")
+    other = lambda: update_dataset(ROWS, "d", inner)
+    store = CountingStore(Busy(inner, lambda: build_dataset_indices("d", inner, "i1"), other, other, other))
+    after = update_dataset(ROWS.slice(0, 2), "d", store)
+    read = [call.key for call in store.log if call.verb == "get_range" and "/table/" in call.key]
+    assert (after.version, len(read)) == (6, 1)
+    assert entries(after) == expected_entries(after)
+    assert entries(after, "v1") == expected_entries(after, "v1")
+
+
+UNITED: dict[str, dict[Any, list[str]]] = {
+    "i1": {3: ["p=1", "p=1", "p=2", "p=2"], 4: ["p=1"], 9: ["p=3", "p=3"]},
+    "v1": {"a": ["p=1"], "b": ["p=1"], "c": ["p=2", "p=2"], "d": ["p=2", "p=2"]},
+    "v2": {1.5: ["p=1", "p=1"]},
+}
+
+
+@pytest.mark.parametrize("column", UNITED)
+def test_tables_written_meanwhile_are_indexed(column: str) -> None:
+    """A partition of several tables gets the values of all that have the column; tables without rows give none."""
+    inner = new_store()
+    core, helper = ROWS, pa.table({"p": [1, 3], "i1": [3, 9], "v2": [1.5, None]})
+    written(inner, {"core": core, "helper": helper})
+    store = Busy(inner, lambda: build_dataset_indices("d", inner, column))
+    after = update_dataset({"core": core.slice(2), "helper": helper}, "d", store)
+    found = {value: [label.split("/")[0] for label in labels] for value, labels in entries(after, column).items()}
+    assert found == UNITED[column]
+    assert entries(after, column) == entries(build_dataset_indices("d", inner, column), column)
+
+
+def test_staged_rows_that_are_gone_are_not_indexed() -> None:
+    """Without its file an append that has to be read again fails, says so, and changes nothing."""
+    inner = new_store()
+    before = written(inner)
+    known = {info.key for info in inner.list("d/table/")}
+
+    def build_and_lose() -> None:
+        build_dataset_indices("d", inner, "i1")
+        inner.delete([info.key for info in inner.list("d/table/") if info.key not in known])
+
+    with pytest.raises(ObjectNotFoundError, match=r"staged file .* is gone.*'i1'.*nothing was committed"):
+        update_dataset(ROWS.slice(0, 1), "d", Busy(inner, build_and_lose))
+    after = open_dataset("d", inner)
+    assert (after.version, after.partitions) == (2, before.partitions)
 
 
 @pytest.mark.parametrize("how", ["overwritten", "deleted"])

@@ -167,7 +167,6 @@ THEIRS = OPERATIONS | ONLY_THEIRS
 CONFLICTS: dict[tuple[str, str], str] = {
     **{(ours, "overwrite"): "was overwritten" for ours in OPERATIONS},
     **{(ours, "delete dataset"): "was deleted meanwhile" for ours in OPERATIONS},
-    **{(ours, "build"): "keeps an index on 'v1'" for ours in ("append", "replace", "type int", "type text")},
     **{("remove", theirs): "removed or replaced meanwhile" for theirs in ("remove", "delete", "replace")},
     **{("roll back", theirs): "would be undone" for theirs in THEIRS if theirs not in ("overwrite", "delete dataset")},
     ("delete by index", "drop"): "neither partition columns",

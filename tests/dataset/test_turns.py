@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from kubothek import update_dataset
 from kubothek.codec.header import encode_header
 from kubothek.dataset.commit import commit
 from kubothek.dataset.snapshot import Snapshot, load_snapshot
@@ -129,6 +130,15 @@ def test_others_go_on_as_soon_as_it_is_done() -> None:
     assert time.now < 1
 
 
+def test_rows_that_waited_for_an_index_are_in_it() -> None:
+    """Who holds back while an index is built has staged its rows without values of the index, which it reads then."""
+    time = Time()
+    store, _ = created(time, hold=50)
+    time.then = [lambda: commit_at_once(store, ChangeSet("2", "build", index_columns=("v1",)))]
+    done = update_dataset(pa.table({"p": [1, 1], "v1": [7, 8]}), "d", store)
+    assert (done.version, done.load_index("v1").table["v1"].to_pylist()) == (3, [7, 8])
+
+
 def commit_at_once(store: Store, change: ChangeSet) -> None:
     """Commit without waiting, as the one that has asked does."""
     now = load_snapshot("d", store)
@@ -137,5 +147,6 @@ def commit_at_once(store: Store, change: ChangeSet) -> None:
     state = now.header.state
     assert state is not None
     other.put(now.key, encode_header(replace(now.header, state=replace(state, hold=0.0))))
-    done = commit(other, "d", change, load_snapshot("d", other))
-    store.put(now.key, other.get(done.key).data)
+    commit(other, "d", change, load_snapshot("d", other))
+    for info in other.list():
+        store.put(info.key, other.get(info.key).data)

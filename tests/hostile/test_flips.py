@@ -49,7 +49,7 @@ def check(data: bytes, places: Iterable[int], read: Callable[[bytes], Answer], m
 
 @pytest.mark.parametrize("header_format", ["json", "msgpack"])
 def test_headers(header_format: str) -> None:
-    """Every byte of a header; in JSON only metadata, the name of the seal, and that of our state, can be wrong unnoticed."""
+    """Every byte of a header; in JSON only metadata and the names of the seal and our state can be wrong unnoticed."""
     store = written(header_format=header_format)
     key = "d" + HEADER_SUFFIXES[header_format]  # type: ignore[index]  # a literal
 

@@ -38,6 +38,8 @@ CASES: dict[str, tuple[tuple[Any, ...], Header, tuple[str, ...]]] = {
     "several appends not known": (("a", "ab", "abc", "abcd"), header("ax"), ("c4", "c3", "c2")),
     "an append of which half is there": (("a", "abc"), header("ac"), ()),
     "the dataset created anew": (("a", "ab"), header("x"), ("c2", "c1")),
+    "all removed of a dataset that was known": ((("a", {"t": 1}),), header("x", t=1), ()),
+    "all removed that came with metadata": (("a", ("ab", {"m": 1})), header("ax", m=1), ()),
     "a removal not known": (("ab", "b"), header("abx"), ("c2",)),
     "a removal known": (("ab", "b"), header("bx"), ()),
     "a replacement not known": (("ab", "bc"), header("abx"), ("c2",)),

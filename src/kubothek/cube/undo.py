@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from kubothek.dataset.commit import Commit, commit
 from kubothek.dataset.delete_scope import select_deleted
 from kubothek.dataset.indices.lookup import load_postings
+from kubothek.dataset.indices.read import with_index_values
 from kubothek.dataset.rollback import missing_files
 from kubothek.dataset.snapshot import Snapshot, find_snapshot
 from kubothek.errors import CommitConflictError, CommitStateUnknownError, StoreError
@@ -104,7 +105,7 @@ def _reverse(made: Commit, change: ChangeSet) -> None:
             raise _stuck(change, after, why)
         back = _removed(before, change, after) if before is not None and change.delete_scope else ()
         try:
-            commit(after.store, after.uuid, _reversal(made, change, now, back), now)
+            commit(after.store, after.uuid, with_index_values(_reversal(made, change, now, back), now), now)
         except CommitConflictError:
             if attempt == _TRIES - 1:
                 raise

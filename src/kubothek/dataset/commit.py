@@ -12,7 +12,9 @@
        └─ unknown     CommitStateUnknownError: nothing is touched
 
 Whatever fails or dies before the swap leaves the dataset as it was. A lost race costs new index files but never the
-staged data. Readers never wait. How the outcome of a swap is known is told in ``kubothek.dataset.swap``.
+staged data: values for an index that others have built meanwhile are read from there. Readers never wait. How the
+outcome of a swap is known is told in ``kubothek.dataset.swap``. In a directory, writers that know of each other queue
+for their attempt (``Store.queue``), which spares work that would be lost; that they do is no condition for anything.
 """
 
 from __future__ import annotations
@@ -24,11 +26,12 @@ from functools import cache
 from importlib.metadata import version
 
 from kubothek.codec.header import encode_header
-from kubothek.codec.keys import check_uuid, header_keys, schema_key
+from kubothek.codec.keys import check_uuid, header_key, header_keys, schema_key
 from kubothek.codec.labels import label_prefixes
 from kubothek.codec.schema import encode_schema
 from kubothek.dataset.delete_scope import select_deleted
 from kubothek.dataset.indices.files import staged_keys, write_indices
+from kubothek.dataset.indices.read import with_index_values
 from kubothek.dataset.outcome import Committed, Lost, etag_of
 from kubothek.dataset.rivals import settle_rivals
 from kubothek.dataset.snapshot import Snapshot, find_snapshot
@@ -100,6 +103,8 @@ def commit(
     ------
     CommitConflictError
         Others committed something on which the change cannot be made; nothing was committed.
+    ObjectNotFoundError
+        Others built an index, and a staged file that should be in it is gone; nothing was committed.
     CommitStateUnknownError
         The store gave no answer, and what is there now does not tell; staged files may be in use.
     InvalidInputError, NotFoundError, AlreadyExistsError
@@ -117,6 +122,15 @@ class _Try:
     current: Snapshot | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """A commit that took place: what the dataset is now, and the header with its bytes that did it."""
+
+    snapshot: Snapshot
+    header: Header
+    data: bytes
+
+
 def make_commit(
     store: Store, uuid: str, change: ChangeSet, base: Snapshot | None, *, rebase: Rebase | None = None
 ) -> Commit:
@@ -124,18 +138,23 @@ def make_commit(
     check_uuid(uuid)
     store.check_swap()
     world, incarnation = store.world, store.world.new_id()
-    started, current = world.clock(), _settled(base, None)
+    current = _settled(base, None)
     tried = _Try(change, current if etag_of(current) == etag_of(base) else base, current)
     unused: list[str] = []
     try:
         for losses in range(_ATTEMPTS):
-            candidate = _decide(uuid, tried, Committer(world.clock(), world.author(), library(), incarnation))
-            outcome = _attempt(store, candidate, tried, unused)
-            if isinstance(outcome, Committed):
+            with store.queue(header_key(uuid, "json")) as waited:
+                if waited:
+                    tried = _next_try(store, uuid, tried, None, rebase)
+                started = world.clock()
+                tried = _fitted(uuid, tried)
+                candidate = _decide(uuid, tried, Committer(started, world.author(), library(), incarnation))
+                outcome = _attempt(store, candidate, tried, unused)
+            if isinstance(outcome, _Done):
+                _finish(outcome, candidate, tried.current)
                 return Commit(tried.current, outcome.snapshot)
             seconds = (world.clock() - started).total_seconds()
             world.pause(seconds * 2 ** min(losses, _DOUBLINGS))
-            started = world.clock()
             request = request_for(change, seconds, world) if needs_turn(change, losses + 1, seconds) else None
             tried = _next_try(store, uuid, tried, request, rebase)
     finally:
@@ -161,7 +180,10 @@ def _next_try(store: Store, uuid: str, lost: _Try, request: ChangeSet | None, re
 
     ``request`` is a commit that makes others wait for us, where that is needed.
     """
-    winner = _settled(find_snapshot(uuid, store), lost.current)
+    found = find_snapshot(uuid, store)
+    if request is None and etag_of(found) == etag_of(lost.current):
+        return lost
+    winner = _settled(found, lost.current)
     if winner is None or (request is None and rebase is None):
         return replace(lost, current=winner)
     change = lost.change if rebase is None else replace(lost.change, build_indices={})
@@ -190,11 +212,19 @@ def _settled(found: Snapshot | None, before: Snapshot | None) -> Snapshot | None
     return adopt(found)
 
 
+def _fitted(uuid: str, tried: _Try) -> _Try:
+    """After a lost race, check that the change can be made on what others left, and complete it for their indices."""
+    if tried.current is tried.base:
+        return tried
+    _check_conflict(uuid, tried)
+    if tried.current is None:
+        return tried
+    return replace(tried, change=with_index_values(tried.change, tried.current))
+
+
 def _decide(uuid: str, tried: _Try, by: Committer) -> Candidate:
     """Apply the change to the current state; after a lost race every objection is a conflict."""
     change, current = tried.change, tried.current
-    if current is not tried.base:
-        _check_conflict(uuid, tried)
     try:
         return apply_change(
             None if current is None else current.base,
@@ -223,7 +253,7 @@ def _check_conflict(uuid: str, tried: _Try) -> None:
         raise CommitConflictError(str(conflict), ours=conflict.ours, theirs=conflict.theirs)
 
 
-def _attempt(store: Store, candidate: Candidate, tried: _Try, unused: list[str]) -> Committed | Lost:
+def _attempt(store: Store, candidate: Candidate, tried: _Try, unused: list[str]) -> _Done | Lost:
     """Write what a candidate needs, and swap its header in; ``unused`` receives files that nobody will refer to."""
     written: list[str] = []
     try:
@@ -238,7 +268,7 @@ def _attempt(store: Store, candidate: Candidate, tried: _Try, unused: list[str])
     return outcome
 
 
-def _write_and_swap(store: Store, candidate: Candidate, tried: _Try, written: list[str]) -> Committed | Lost:
+def _write_and_swap(store: Store, candidate: Candidate, tried: _Try, written: list[str]) -> _Done | Lost:
     current = tried.current
     header = _prepare(store, candidate, written, current)
     if isinstance(header, Lost):
@@ -251,9 +281,7 @@ def _write_and_swap(store: Store, candidate: Candidate, tried: _Try, written: li
     data = encode_header(header)
     ours = pin_version(header, store)
     outcome = swap(ours, data, tried.change, current)
-    if isinstance(outcome, Committed):
-        _finish(outcome.snapshot, header, data, candidate, current)
-    return outcome
+    return _Done(outcome.snapshot, header, data) if isinstance(outcome, Committed) else outcome
 
 
 def _prepare(store: Store, candidate: Candidate, written: list[str], current: Snapshot | None) -> Header | Lost:
@@ -272,8 +300,9 @@ def _prepare(store: Store, candidate: Candidate, written: list[str], current: Sn
     return replace(header, indices={column: keys[column] for column in candidate.indices})
 
 
-def _finish(committed: Snapshot, header: Header, data: bytes, candidate: Candidate, before: Snapshot | None) -> None:
+def _finish(done: _Done, candidate: Candidate, before: Snapshot | None) -> None:
     """Do what may be done after the commit took place; none of it makes the commit fail."""
+    committed, header, data = done.snapshot, done.header, done.data
     store, ours, now = committed.store, header.state, committed.header.state
     with suppress(KubothekError):  # else who replaces it keeps it
         if ours is not None and now is not None and ours.commit in now.recent and ours.incarnation == now.incarnation:

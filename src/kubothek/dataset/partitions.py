@@ -121,7 +121,9 @@ def write_partitions(
     staging = Staging(opened, uuid, write_id, incarnation(base, write_id), layout, expected)
     written: list[StagedPartition] = []
     with discard_on_error(opened, written):
-        return stage_data(data, staging, base, table, written).partitions
+        staged = stage_data(data, staging, base, table, written).partitions
+        opened.flush()
+    return staged
 
 
 def commit_dataset(

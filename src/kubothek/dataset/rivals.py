@@ -14,8 +14,6 @@ creator has had an answer, and either may go.
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from kubothek.codec.header import decode_header
 from kubothek.codec.keys import header_keys
 from kubothek.dataset.outcome import FIRST_PAUSE, TRIES, Committed, Lost, contains, patiently, read_back, unknown
@@ -43,8 +41,8 @@ def settle_hidden(ours: Snapshot, found: Snapshot, change: ChangeSet, current: S
             return _deleted(ours, change, current)
         built_on = current is not None or stored.etag != ours.etag
         if not built_on or not _are_rivals(found.header, ours.header):
-            with suppress(StoreError):
-                store.delete([ours.key])
+            why = f"{ours.key!r}, which gives way to {found.key!r}, cannot be deleted"
+            patiently(lambda: store.delete([ours.key]), ours.uuid, change, store.world, why)
             return Committed(found) if contains(found, change, current) else Lost()
         if _waited_in_vain(found, ours.key):
             if _version(found.header) > 1:

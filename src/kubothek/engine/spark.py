@@ -216,7 +216,9 @@ def write_rows(
     def run(batches: Batches) -> Batches:
         _settle_worker()
         named = (batch.rename_columns(names) for batch in batches)
-        return _descriptors(write_files(_unpickled(place), task, named), attempts)
+        opened = _unpickled(place)
+        yield from _descriptors(write_files(opened, task, named), attempts)
+        opened.flush()
 
     with _settings(frame.sparkSession, {_ARROW_ROWS: ROWS_PER_BATCH, _ARROW_BYTES: _BYTES_PER_BATCH}):
         return _collect(rows.mapInArrow(run, "descriptor binary"))

@@ -74,7 +74,8 @@ class CommitState:
     file holds exactly the types of the schema of record. ``cube_call`` is the call that made this header, where that
     commits to several datasets. ``withdrawn`` says that the creation of the dataset was taken back, so that it counts
     as absent. ``info`` tells about the commit, where its writer noted that. Versions before ``oldest`` have been given
-    up: their files may be gone. For ``hold`` seconds others are asked not to commit. ``extra`` keeps entries that a later version wrote.
+    up: their files may be gone. For ``hold`` seconds others are asked not to commit. ``extra`` keeps entries that a
+    later version wrote.
     """
 
     version: int

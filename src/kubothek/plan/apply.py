@@ -22,7 +22,15 @@ import pyarrow.compute as pc
 from kubothek.errors import AlreadyExistsError, DatasetNotFoundError, InvalidInputError, SchemaError
 from kubothek.model.header import Header, partitions_schema
 from kubothek.model.staged import ChangeSet, StagedPartition
-from kubothek.plan.dataset_layout import Base, DatasetLayout, column_type, listed, next_indices, next_layout
+from kubothek.plan.dataset_layout import (
+    Base,
+    DatasetLayout,
+    check_values,
+    column_type,
+    listed,
+    next_indices,
+    next_layout,
+)
 from kubothek.plan.next_state import (
     Committer,
     check_not_expired,
@@ -111,6 +119,7 @@ def apply_change(
     kept = None if change.overwrite else base
     layout = next_layout(kept, change, uuid)
     indices = next_indices(kept, change, layout, uuid)
+    check_values(indices, change, layout, uuid)
     removed = removed_labels(kept, change, deleted, uuid)
     partitions = _next_partitions(kept, change, removed, tuple(layout.schemas), uuid)
     content = content_state(kept, change, layout, unique_writes(kept, change, partitions, removed, label_prefixes))
@@ -179,7 +188,7 @@ def _next_partitions(
 ) -> pa.Table:
     """Return what comes back, what is kept, and what is new, in this order: the last version of a cell counts."""
     schema = partitions_schema(tables)
-    back, new = _as_table(change.revived, tables, uuid), _as_table(change.added, tables, uuid)
+    back, new = header_rows(change.revived, tables, uuid), header_rows(change.added, tables, uuid)
     if base is None or base.partitions.num_rows == 0:
         merged = pa.concat_tables([back, new])
     else:
@@ -192,8 +201,14 @@ def _next_partitions(
     return merged
 
 
-def _as_table(parts: tuple[StagedPartition, ...], tables: tuple[str, ...], uuid: str) -> pa.Table:
-    """Return partitions as rows of a header."""
+def header_rows(parts: tuple[StagedPartition, ...], tables: tuple[str, ...], uuid: str) -> pa.Table:
+    """Return partitions as rows of a header (see ``Header.partitions``).
+
+    Raises
+    ------
+    SchemaError
+        A partition does not have exactly these tables.
+    """
     for part in parts:
         if set(part.files) != set(tables):
             raise SchemaError(

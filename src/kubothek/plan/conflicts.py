@@ -1,8 +1,9 @@
 """Whether a change that lost a race can still be made on what the winners left.
 
 Appends, metadata and delete scopes can: a scope is evaluated again on the new base, as if the change had been asked
-for later. A change cannot be made where it was prepared for a dataset that is no longer there: another layout,
-another incarnation, partitions that are gone, indices that its staged files do not serve.
+for later, and values of indices that others have built are read from the staged files. A change cannot be made where
+it was prepared for a dataset that is no longer there: another layout, another incarnation, partitions or indices that
+are gone.
 """
 
 from __future__ import annotations

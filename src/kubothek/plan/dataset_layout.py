@@ -6,7 +6,7 @@ type). Without a base, or where the base is overwritten, the change says it all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -114,7 +114,6 @@ def next_indices(base: Base | None, change: ChangeSet, layout: DatasetLayout, uu
             "secondary_indices.",
             columns=tuple(uncovered),
         )
-    _check_values([c for c in columns if column_type(layout, c) is not None], change, uuid)
     return columns
 
 
@@ -163,15 +162,27 @@ def column_type(layout: DatasetLayout | Base, column: str) -> pa.DataType | None
     return next((kind for kind in kinds if not pa.types.is_null(kind)), kinds[0] if kinds else None)
 
 
-def _check_values(columns: Sequence[str], change: ChangeSet, uuid: str) -> None:
+def missing_values(columns: Iterable[str], change: ChangeSet) -> tuple[str, ...]:
+    """Return those of some columns, sorted, of which a change brings partitions without values to index."""
     brought = (*change.revived, *change.added)
-    missing = sorted({c for c in columns for part in brought if c not in part.index_values})
+    return tuple(sorted({c for c in columns for part in brought if c not in part.index_values}))
+
+
+def check_values(indices: Iterable[str], change: ChangeSet, layout: DatasetLayout, uuid: str) -> None:
+    """Refuse partitions without the values of indexed columns; those of a column that no table has are null.
+
+    Raises
+    ------
+    InvalidInputError
+        Values are missing; the columns are named.
+    """
+    missing = missing_values((c for c in indices if column_type(layout, c) is not None), change)
     if missing:
         raise InvalidInputError(
             f"Dataset {uuid!r} keeps an index on {listed(missing)}, but '{change.operation}' brings partitions "
             "without the values of these columns. Write them again now that the index exists, or forget it first with "
             "drop_dataset_indices.",
-            columns=tuple(missing),
+            columns=missing,
         )
 
 

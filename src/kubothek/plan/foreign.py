@@ -98,24 +98,17 @@ def effect_left(before: Header | None, after: Header, now: Header, newest: Heade
         has been removed since on purpose.
     """
     last = after if newest is None else newest
-    effect = _of_labels(_labels(before), _labels(after), _labels(last), _labels(now))
-    if effect != "unknown":
-        return effect
-    return _of_metadata({} if before is None else before.metadata, after.metadata, now.metadata)
-
-
-def _of_labels(old: pa.Array, new: pa.Array, newest: pa.Array, there: pa.Array) -> Effect:
-    """Say what is left of the partitions that a commit added and removed; labels never come again.
-
-    A removed one is back only where the commit was not known. One that was added and is missing, while the newest
-    version has it, was removed by other software or was not known, which is the same where that was all of the commit.
-    """
+    old, new, there = _labels(before), _labels(after), _labels(now)
     added, removed = _without(new, old), _without(old, new)
     if len(_without(added, there)) < len(added):
         return "there"
-    if len(_without(removed, there)) < len(removed):
+    if len(_without(removed, there)) < len(removed):  # labels never come again: one that is back was never seen to go
         return "gone"
-    return "gone" if not len(removed) and len(_without(added, newest)) < len(added) else "unknown"
+    effect = _of_metadata({} if before is None else before.metadata, after.metadata, now.metadata)
+    if effect != "unknown":
+        return effect
+    # What the newest version has was removed by other software, or not known: the same where that was all of a commit.
+    return "gone" if not len(removed) and len(_without(added, _labels(last))) < len(added) else "unknown"
 
 
 def _of_metadata(old: Mapping[str, Any], new: Mapping[str, Any], there: Mapping[str, Any]) -> Effect:

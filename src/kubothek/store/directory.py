@@ -31,7 +31,7 @@ from kubothek.errors import InvalidInputError, ObjectNotFoundError, StoreError
 from kubothek.store.bulk_delete import delete_all
 from kubothek.store.content_tag import content_tag
 from kubothek.store.directory_listing import level, object_info, walk
-from kubothek.store.directory_lock import locked
+from kubothek.store.directory_lock import locked, queued
 from kubothek.store.durable import LOCKS, TEMPORARIES, DurableFiles
 from kubothek.store.interface import (
     Blob,
@@ -50,6 +50,8 @@ from kubothek.store.single_writer import look_and_create, look_and_replace
 _FILE_URL = re.compile(r"file:(?://([^/]*))?(/.*)", re.IGNORECASE | re.DOTALL)
 _OTHER_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _NAME_BYTES = 255
+_QUEUE_SECONDS = 1.0
+"""How long a writer waits for one that prepares a commit; it may have been stopped."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
@@ -135,6 +137,7 @@ class DirectoryStore(Store, schemes=("file",)):
         path = self._path(key)
         with _store_errors("put", key), self._files.holding(data) as temporary:
             self._publish(key, temporary, path)
+            self._files.flush_folder(os.path.dirname(path))
         return content_tag(data)
 
     def create(self, key: str, data: bytes, *, durable: bool = True) -> SwapOutcome:
@@ -142,12 +145,15 @@ class DirectoryStore(Store, schemes=("file",)):
         path = self._path(key)
         if self.unsafe_single_writer:
             return look_and_create(self, key, data)
-        with _store_errors("create", key), self._files.holding(data) as temporary:
+        with _store_errors("create", key), self._files.holding(data, settled=durable) as temporary:
             try:
                 self._files.link(temporary, path)
             except FileExistsError:
                 return LostRace()
-            return self._settled(key, path, data) if durable else Swapped(content_tag(data))
+            if durable:
+                return self._settled(key, path, data)
+            self._files.owe(os.path.dirname(path))
+            return Swapped(content_tag(data))
 
     def replace(self, key: str, data: bytes, etag: str) -> SwapOutcome:
         """See :meth:`Store.replace`."""
@@ -157,11 +163,17 @@ class DirectoryStore(Store, schemes=("file",)):
         with _store_errors("replace", key):
             if not self._has_tag(key, etag):
                 return LostRace()  # without bringing anything to the disk first
-            with self._files.holding(data) as temporary, self._lock(key):
-                if not self._has_tag(key, etag):
-                    return LostRace()
-                self._files.rename(temporary, path)
+            with self._files.holding(data) as temporary:
+                with self._lock(key):
+                    if not self._has_tag(key, etag):
+                        return LostRace()
+                    self._files.rename(temporary, path)
+                # Others need not wait for the disk: what they put on top of this is not there before this is.
                 return self._settled(key, path, data)
+
+    def queue(self, key: str) -> AbstractContextManager[bool]:
+        """See :meth:`Store.queue`."""
+        return queued(f"{self._lock_file(key)}.queue", self._files.open_lock, _QUEUE_SECONDS)
 
     @contextmanager
     def create_file(self, key: str) -> Iterator[Any]:
@@ -175,8 +187,13 @@ class DirectoryStore(Store, schemes=("file",)):
                 yield file
             with _store_errors("create_file", key):
                 file.close()
-                self._files.flush(temporary)
                 self._publish(key, temporary, path)
+                self._files.owe(path, os.path.dirname(path))
+
+    def flush(self) -> None:
+        """See :meth:`Store.flush`."""
+        with _store_errors("flush", ""):
+            self._files.settle()
 
     def delete(self, keys: Iterable[str]) -> None:
         """See :meth:`Store.delete`; removes the folders that this empties."""
@@ -198,8 +215,8 @@ class DirectoryStore(Store, schemes=("file",)):
         with _store_errors("copy", target), self._files.temporary() as temporary:
             with _read_errors("copy", source):
                 shutil.copyfile(origin, temporary)
-            self._files.flush(temporary)
             self._publish(target, temporary, path)
+            self._files.owe(path, os.path.dirname(path))
 
     def remove_leftovers(self, before: datetime, *, dry_run: bool = False) -> builtins.list[str]:
         """See :meth:`Store.remove_leftovers`: temporary files."""
@@ -242,7 +259,6 @@ class DirectoryStore(Store, schemes=("file",)):
     def _publish(self, key: str, temporary: str, path: str) -> None:
         with self._lock(key) if self._was_replaced(key) else nullcontext():
             self._files.rename(temporary, path)
-        self._files.flush_folder(os.path.dirname(path))
 
     def _has_tag(self, key: str, etag: str) -> bool:
         found = self._get_or_none(key)

@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+_POLL = 0.001
+"""Seconds between two looks at a lock that is not waited for without end."""
 
 
 @contextmanager
@@ -29,6 +33,31 @@ def locked(path: str, open_lock: Callable[[str], int]) -> Iterator[None]:
                 fcntl.flock(descriptor, fcntl.LOCK_UN)
         finally:
             os.close(descriptor)
+
+
+@contextmanager
+def queued(path: str, open_lock: Callable[[str], int], seconds: float) -> Iterator[bool]:
+    """Hold the lock of this path, but wait no longer than so many seconds for it; give whether there was a wait."""
+    descriptor = open_lock(path)
+    try:
+        ends, waited = time.monotonic() + seconds, False
+        while not _try_lock(descriptor) and time.monotonic() < ends:
+            waited = True
+            time.sleep(_POLL)
+        try:
+            yield waited
+        finally:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+    finally:
+        os.close(descriptor)
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _is_still(path: str, descriptor: int) -> bool:

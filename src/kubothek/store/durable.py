@@ -6,6 +6,10 @@ target (or linked to it, which fails where something is). 4. The target's direct
 the disk too: what refers to a file may be written once this has returned. A process that is killed in between leaves
 a temporary file, which no listing shows.
 
+Files to which nothing refers yet need not wait for the disk one after the other. They are renamed at once and noted
+(:meth:`DurableFiles.owe`); before anything refers to them, all that is owed is brought to the disk side by side
+(:meth:`DurableFiles.settle`), which takes a file system about as long as one file.
+
 Directories are made when a rename finds them missing, and again if another process removes them meanwhile because
 they were empty.
 """
@@ -14,8 +18,10 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import TypeVar
 
@@ -26,6 +32,7 @@ LOCKS = "_kubothek/.locks/"
 """The dots keep both apart from ``_kubothek/<uuid>/``: a dataset's name holds none."""
 
 _ATTEMPTS = 20
+_THREADS = 16
 
 
 class DurableFiles:
@@ -35,6 +42,8 @@ class DurableFiles:
         self.root = root
         self.temporaries = os.path.join(root, TEMPORARIES.rstrip("/"))
         self._fsync = fsync
+        self._owed: set[str] = set()
+        self._noting, self._settling = threading.Lock(), threading.Lock()
 
     @contextmanager
     def temporary(self) -> Iterator[str]:
@@ -49,13 +58,38 @@ class DurableFiles:
                 os.unlink(path)
 
     @contextmanager
-    def holding(self, data: bytes) -> Iterator[str]:
-        """Give the path of a new temporary file that holds these bytes, on the disk."""
+    def holding(self, data: bytes, *, settled: bool = True) -> Iterator[str]:
+        """Give the path of a new temporary file that holds these bytes, on the disk like all that is owed, if asked."""
         with self.temporary() as path:
             with open(path, "wb") as file:
                 file.write(data)
-            self.flush(path)
+            if settled:
+                self.settle([path])
+            else:
+                self.flush(path)
             yield path
+
+    def owe(self, *paths: str) -> None:
+        """Note files and folders that are not on the disk yet."""
+        if self._fsync:
+            with self._noting:
+                self._owed.update(paths)
+
+    def settle(self, paths: Iterable[str] = ()) -> None:
+        """Bring these files to the disk, and all that is owed; some may have been deleted meanwhile."""
+        with self._settling:  # what another thread has begun to bring there must have arrived, too
+            with self._noting:
+                owed, self._owed = self._owed, set()
+            wanted = [*paths, *owed]
+            try:
+                if len(wanted) < 2:
+                    list(map(self._flush_any, wanted))
+                else:
+                    with ThreadPoolExecutor(min(_THREADS, len(wanted))) as pool:
+                        list(pool.map(self._flush_any, wanted))
+            except BaseException:
+                self.owe(*owed)
+                raise
 
     def rename(self, temporary: str, path: str) -> None:
         """Put a temporary file in its place, whatever is there."""
@@ -77,6 +111,13 @@ class DurableFiles:
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
+
+    def _flush_any(self, path: str) -> None:
+        if os.path.isdir(path):
+            self.flush_folder(path)
+        else:
+            with suppress(FileNotFoundError):
+                self.flush(path)
 
     def flush_folder(self, folder: str) -> None:
         """Bring a directory's names to the disk, if it is still there and where its file system can do that."""

@@ -14,7 +14,7 @@ import builtins
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
@@ -193,7 +193,7 @@ class Store:
     def create(self, key: str, data: bytes, *, durable: bool = True) -> SwapOutcome:
         """Write an object only if nothing is there. Raises ``StoreError`` only where it surely was not written.
 
-        One that is not ``durable`` may be gone after a power failure, whole, if nothing was written after it.
+        One that is not ``durable`` may be gone after a power failure, whole, as long as :meth:`flush` has not ended.
         """
         raise NotImplementedError
 
@@ -221,19 +221,37 @@ class Store:
                 operation="check_swap",
             )
 
+    def queue(self, key: str) -> AbstractContextManager[bool]:
+        """Wait for other writers that prepare to replace this object, where that is known, and not for long.
+
+        The context gives whether there was a wait, after which the object may be another one. It spares work that
+        would lose the race; who does not wait is refused by :meth:`replace`, so nothing else hangs on it.
+        """
+        return nullcontext(False)
+
     def create_file(self, key: str) -> AbstractContextManager[Any]:
         """Open for writing as a stream, for large objects: a context that gives a writable ``pyarrow.NativeFile``.
 
-        The object becomes visible when the context ends without an error; after an error nothing of it is left.
+        The object becomes visible when the context ends without an error; after an error nothing of it is left. It
+        survives a power failure once :meth:`flush` has ended.
         """
         raise NotImplementedError
+
+    def flush(self) -> None:
+        """Make what this process has written last for good; :meth:`put`, :meth:`create` and :meth:`replace` do it too.
+
+        Who stages files for a commit of another process calls it at the end. An object store has nothing to do.
+        """
 
     def delete(self, keys: Iterable[str]) -> None:
         """Delete objects; those that are not there are no error."""
         raise NotImplementedError
 
     def copy(self, source: str, target: str) -> None:
-        """Write the object of one key under another, whatever was there; ``ObjectNotFoundError`` without a source."""
+        """Write the object of one key under another, whatever was there; ``ObjectNotFoundError`` without a source.
+
+        It lasts as one of :meth:`create_file` does.
+        """
         raise NotImplementedError
 
     def remove_leftovers(self, before: datetime, *, dry_run: bool = False) -> builtins.list[str]:

@@ -100,6 +100,10 @@ class WrappedStore(Store):
         super().check_swap()
         self.inner.check_swap()
 
+    def flush(self) -> None:
+        """See :meth:`Store.flush`; no call, since no request is made."""
+        self.inner.flush()
+
     @contextmanager
     def create_file(self, key: str) -> Iterator[Any]:
         """See :meth:`Store.create_file`; one call, when the file ends."""

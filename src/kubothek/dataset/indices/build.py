@@ -20,23 +20,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kubothek.codec.keys import check_uuid, staged_prefix
-from kubothek.codec.staged_table import read_staged
 from kubothek.dataset.commit import commit
 from kubothek.dataset.dataset import Dataset
-from kubothek.dataset.scan import open_scan
+from kubothek.dataset.indices.read import Pairs, read_postings
 from kubothek.dataset.snapshot import Snapshot, load_snapshot
-from kubothek.engine.gather import gather
-from kubothek.engine.postings import LABEL, VALUE, IndexTask
+from kubothek.engine.postings import IndexTask
 from kubothek.errors import IndexNotFoundError, InvalidInputError, StoreError
 from kubothek.model.names import column_names
 from kubothek.model.staged import ChangeSet
-from kubothek.plan.dataset_layout import DatasetLayout, check_index_columns, column_type, listed
+from kubothek.plan.dataset_layout import DatasetLayout, check_index_columns, listed
 from kubothek.plan.index_merge import index_from_postings
 from kubothek.store.interface import Store
 from kubothek.store.open import StoreLike, open_store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
 
 def build_dataset_indices(
     uuid: str, store: StoreLike, columns: str | Sequence[str], *, spark: SparkSession | None = None
@@ -172,7 +171,7 @@ def _build(
     base: Snapshot, change: ChangeSet, columns: Sequence[str], task: IndexTask, spark: SparkSession | None
 ) -> Snapshot:
     """Read the files of the base and commit; where others came first, read only what they have brought."""
-    postings = _read_postings(base, columns, task, spark)
+    postings = read_postings(base, columns, task, spark)
 
     def rebase(asked: ChangeSet, old: Snapshot, new: Snapshot) -> ChangeSet:
         nonlocal postings
@@ -182,26 +181,22 @@ def _build(
     return commit(base.store, base.uuid, replace(change, build_indices=_indices(postings)), base, rebase=rebase)
 
 
-def _indices(postings: Mapping[str, _Pairs]) -> dict[str, pa.Table]:
+def _indices(postings: Mapping[str, Pairs]) -> dict[str, pa.Table]:
     return {name: index_from_postings(name, *pairs) for name, pairs in postings.items()}
 
 
-_Pairs = tuple[pa.ChunkedArray, pa.ChunkedArray]
-"""Values of one column, and beside each the label of a file that holds it, as a dictionary."""
-
-
 def _rebased(
-    postings: Mapping[str, _Pairs],
+    postings: Mapping[str, Pairs],
     old: Snapshot,
     new: Snapshot,
     columns: Sequence[str],
     task: IndexTask,
     spark: SparkSession | None,
-) -> dict[str, _Pairs]:
+) -> dict[str, Pairs]:
     """Return the postings of another state of the dataset: those of files that stayed, and those of new files."""
     before, after = old.partitions["label"].combine_chunks(), new.partitions["label"].combine_chunks()
     added = new.partitions.filter(pc.invert(pc.is_in(after, value_set=before)))
-    fresh = _read_postings(replace(new, partitions=added, _file_tables={}), columns, task, spark)
+    fresh = read_postings(replace(new, partitions=added, _file_tables={}), columns, task, spark)
     rebased = {}
     for column, (values, labels) in postings.items():
         stayed = pc.is_in(labels, value_set=after)
@@ -209,32 +204,3 @@ def _rebased(
         both = [pa.chunked_array([*one.chunks, *other.chunks], one.type) for one, other in parts]
         rebased[column] = both[0], both[1]
     return rebased
-
-
-def _read_postings(
-    snapshot: Snapshot, columns: Sequence[str], task: IndexTask, spark: SparkSession | None
-) -> dict[str, _Pairs]:
-    """Read columns from all tables that have them."""
-    store, layout = snapshot.store, DatasetLayout(snapshot.partition_keys, snapshot.schemas)
-    found: dict[str, list[pa.Table]] = {column: [] for column in columns}
-    for table, schema in snapshot.schemas.items():
-        held = [column for column in columns if column in schema.names]
-        if not held:
-            continue
-        plan = open_scan(snapshot, columns=held, table=table).plan
-        for part in gather(store, plan, task.read_postings, spark):
-            found[part.column].append(_load(store, part.content))
-    labels = pa.dictionary(pa.int32(), pa.string())
-    kinds = {column: pa.schema([(VALUE, column_type(layout, column)), (LABEL, labels)]) for column in columns}
-    joined = {
-        column: pa.concat_tables([kinds[column].empty_table(), *(part.cast(kinds[column]) for part in parts)])
-        for column, parts in found.items()
-    }
-    return {column: (pairs.column(VALUE), pairs.column(LABEL)) for column, pairs in joined.items()}
-
-
-def _load(store: Store, content: pa.Table | str) -> pa.Table:
-    """Return postings, those that are staged read from the store."""
-    if isinstance(content, pa.Table):
-        return content
-    return pa.concat_tables(list(read_staged(pa.BufferReader(store.get(content).data), content)))

@@ -122,7 +122,7 @@ def staged_keys(merges: Iterable[IndexMerge]) -> list[str]:
 def _put_new(store: Store, uuid: str, column: str, data: bytes, when: datetime) -> str:
     for microseconds in range(_KEY_TRIES):
         key = index_key(uuid, column, when + timedelta(microseconds=microseconds))
-        if isinstance(store.create(key, data), Swapped):
+        if isinstance(store.create(key, data, durable=False), Swapped):
             return key
         # Taken, or no answer: then the next key leaves at worst a file that nothing refers to.
     raise StoreError(f"No free key for an index on {column!r} near {key!r}.", key=key, operation="create")

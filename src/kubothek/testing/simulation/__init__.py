@@ -8,7 +8,7 @@ from the seed, so that a schedule can be run again::
     who does what                                           schedules, dataset_operations, cube_operations, foreign
     whose call comes next, and what goes wrong with it      scheduler, faults, client
     every object that ever lay in the store                 objects
-    each header against a model in plain Python, what       ledger, checks, endings
+    each header against a model in plain Python, what       ledger, header_checks, call_checks, endings
     callers were told and readers saw against that
 
 ``python -m kubothek.testing.simulation`` runs many. Two things are taken for granted, as in the library: clocks differ

@@ -118,6 +118,7 @@ class CleanUpCube(CubeOperation):
 
     keep: int | None = None
     commits = False
+    tidies = True
 
     def act(self, store: Store) -> Any:
         """Do it."""

@@ -170,6 +170,7 @@ class CollectGarbage(DatasetOperation):
 
     keep: int | timedelta | None = None
     commits = False
+    tidies = True
 
     def act(self, store: Store) -> Any:
         """Do it."""

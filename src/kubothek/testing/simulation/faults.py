@@ -70,7 +70,7 @@ class Faults:
 
     def outage(self) -> int:
         """Return how many of a client's next calls fail too, once one has failed."""
-        return self._rng.choice((0, 2, 12, 12)) if self._has_outages else 0
+        return self._rng.choice((0, 2, 5, 12)) if self._has_outages else 0
 
     def fail(self, verb: str) -> Fault:
         """Return what goes wrong with a call during an outage."""

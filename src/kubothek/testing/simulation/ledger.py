@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kubothek.codec.header import decode_header
-from kubothek.codec.keys import header_keys
+from kubothek.codec.kept_header import decode_kept_state
+from kubothek.codec.keys import header_keys, history_prefix, parse_version_key
 from kubothek.model.header import FILE_PREFIX, SINGLE_TABLE, CommitState, Header
 from kubothek.plan.index_merge import LABELS
 from kubothek.testing.simulation.cube_operations import CubeOperation
@@ -98,6 +99,11 @@ class Entry:
         """All rows."""
         return sum_rows(self.rows_by_label.values())
 
+    @property
+    def adds_only(self) -> bool:
+        """Whether it has all the files of what it replaced, and others."""
+        return self.parent is not None and self.parent.files.keys() < self.files.keys()
+
     def back(self) -> Iterator[Entry]:
         """Yield this and all before it in its line, newest first."""
         entry: Entry | None = self
@@ -145,6 +151,11 @@ def _value(row: Row, column: str) -> object:
     return row[0] if column.startswith("v") else row[1] if column == "p" else row[2]
 
 
+@lru_cache(maxsize=1024)
+def _decoded(data: bytes, key: str) -> Header:
+    return decode_header(data, key)
+
+
 def sum_rows(parts: Iterable[Rows]) -> Rows:
     """Return the rows of all parts."""
     total: Rows = Counter()
@@ -162,7 +173,7 @@ class Ledger:
         known: dict[int, Entry] = {}
         first: dict[tuple[int, str], str] = {}
         for life in objects.headers:
-            header = decode_header(life.data, life.key)
+            header = _decoded(life.data, life.key)
             entry = Entry(objects, life, header, None if life.before is None else known[id(life.before)])
             run, state = life.by, header.state
             cube_call = run is not None and isinstance(run.operation, CubeOperation) and not entry.is_request
@@ -204,6 +215,12 @@ class Ledger:
             if seen is not None:
                 return seen
         return None
+
+    def kept(self, uuid: str, incarnation: str, version: int) -> list[CommitState]:
+        """Return the states in all copies that were ever kept of a version."""
+        keys = [key for key in self.objects.lives if key.startswith(history_prefix(uuid, incarnation))]
+        named = [key for key in keys if (found := parse_version_key(key)) is not None and found[0] == version]
+        return [decode_kept_state(life.data, key, uuid) for key in named for life in self.objects.lives[key]]
 
     def seen_by(self, entry: Entry) -> Entry | None:
         """Return the header that other software had seen when it put this one."""

@@ -47,10 +47,12 @@ class Operation:
     """Something that a client does to datasets or reads of them.
 
     ``uuids`` are the datasets that it is about. ``commits`` tells whether it commits, once to each, when it returns.
+    ``tidies`` tells that it may commit what changes nothing that anybody reads, and fail after that.
     """
 
     uuids: tuple[str, ...] = ()
     commits: bool = True
+    tidies: bool = False
 
     def act(self, store: Store) -> Any:
         """Do it."""

@@ -1,0 +1,85 @@
+"""What the simulator has found, each as the shortest story that tells it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import kubothek as kb
+from kubothek.errors import StoreError
+from kubothek.testing.stores import Call, WrappedStore
+
+MSGPACK = "u.by-dataset-metadata.msgpack.zstd"
+OLD, NEW = pa.table({"v1": [1]}), pa.table({"v1": [2]})
+
+
+class MeddlingStore(WrappedStore):
+    """Has a call carried out by a test, which may do more, and fails for ever some readings later."""
+
+    def __init__(self, verb: str, meddle: Callable[[Callable[[], Any]], Any], readings: int = 1000) -> None:
+        super().__init__(f"memory://{uuid.uuid4().hex}")
+        self.verb, self.meddle, self.readings = verb, meddle, readings
+
+    def around(self, call: Call, act: Callable[[], Any]) -> Any:
+        """Carry out the call, or have it carried out once."""
+        if (call.verb, call.key) == (self.verb, MSGPACK):
+            self.verb = ""
+            return self.meddle(act)
+        if self.verb == "" and call.verb == "get_many":
+            self.readings -= 1
+            if self.readings < 0:
+                raise StoreError("gone", key=call.key, operation=call.verb)
+        return act()
+
+
+def test_a_new_dataset_does_not_give_way_to_a_deleted_one() -> None:
+    """Who has changed a msgpack dataset leaves the JSON dataset alone that was created after a deletion since."""
+
+    def meddle(act: Callable[[], Any]) -> Any:
+        answer = act()
+        kb.delete_dataset("u", store.inner)
+        kb.write_dataset(NEW, "u", store.inner)
+        return answer
+
+    store = MeddlingStore("replace", meddle)
+    kb.write_dataset(OLD, "u", store.inner, header_format="msgpack")
+    kb.update_dataset(OLD, "u", store)
+    assert kb.open_dataset("u", store.inner).scan().to_arrow() == NEW
+
+
+def test_a_repeated_creation_in_the_other_format_is_taken_back() -> None:
+    """A msgpack header whose repeated creation was refused by itself does not stay, even if the store fails then."""
+
+    def meddle(act: Callable[[], Any]) -> Any:
+        kb.write_dataset(NEW, "u", store.inner)
+        act()
+        return act()
+
+    store = MeddlingStore("create", meddle, readings=4)
+    with pytest.raises(StoreError):
+        kb.write_dataset(OLD, "u", store, header_format="msgpack")
+    assert store.inner.get_many([MSGPACK]) == [None]
+    assert kb.open_dataset("u", store.inner).scan().to_arrow() == NEW
+
+
+def test_a_header_that_gives_way_is_gone() -> None:
+    """Who gives way to a JSON header tries again where its own is not deleted, before anything else can fail."""
+
+    def fail(act: Callable[[], Any]) -> Any:
+        store.readings = 0
+        raise StoreError("no answer", key=MSGPACK, operation="delete")
+
+    def meddle(act: Callable[[], Any]) -> Any:
+        kb.write_dataset(NEW, "u", store.inner)
+        store.verb, store.meddle = "delete", fail
+        return act()
+
+    store = MeddlingStore("create", meddle)
+    with pytest.raises(StoreError):
+        kb.update_dataset(OLD, "u", store, header_format="msgpack")
+    assert store.inner.get_many([MSGPACK]) == [None]
+    assert kb.open_dataset("u", store.inner).scan().to_arrow() == NEW
