@@ -111,11 +111,11 @@ class Meanwhile(WrappedStore):
         return act()
 
 
-def header_deletion() -> int:
-    """Return the number of the call that deletes the header."""
+def header_deletion(key: str = JSON) -> int:
+    """Return the number of the call that deletes the header, or another object."""
     store = CountingStore(written())
     kb.delete_dataset("u", store)
-    return next(number for number, call in enumerate(store.log, 1) if call.key == JSON and call.verb == "delete")
+    return next(number for number, call in enumerate(store.log, 1) if call.key == key and call.verb == "delete")
 
 
 @pytest.mark.parametrize("how", ["written", "copied"])
@@ -207,6 +207,26 @@ def test_a_history_made_meanwhile() -> None:
             break
         assert kb.open_dataset("u", store, at=1).scan("v1").to_arrow()["v1"].to_pylist() == [1, 2, 3]
     assert number >= first + 5
+
+
+def test_a_history_that_other_software_goes_on_with() -> None:
+    """Of a dataset that is created again during its deletion, and then changed by other software, no version goes."""
+    first = header_deletion("u/table/_common_metadata") + 1
+    for number in range(first, 100):
+        store = written()
+        watched = Meanwhile(store, number, lambda s=store: create_and_let_others_commit(s))
+        kb.delete_dataset("u", watched)
+        if watched.calls < number:
+            break
+        assert kb.update_dataset(None, "u", store, metadata={"m": 1}).version == 3
+    assert number >= first + 4
+
+
+def create_and_let_others_commit(store: Store) -> None:
+    """Create the dataset, and replace its header as other software does."""
+    kb.write_dataset(ROWS, "u", store)
+    old = decode_header(store.get(JSON).data, JSON)
+    store.put(JSON, encode_header(replace(old, state=None)))
 
 
 def restore_and_overwrite(store: Store) -> None:

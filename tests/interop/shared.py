@@ -70,7 +70,9 @@ def go_on(case: DatasetCase, uuid: str, rows: ReferenceRows, store: Path) -> Dat
     found = dataset.scan().to_arrow()
     assert same_rows(found, dataset, rows.rows), f"{case}\nhas {found.to_pylist()}\nnot {rows.rows}"
     # An update of theirs leaves a JSON header beside the other one, which verify tells.
-    assert case.header_format != "json" or verify_dataset(uuid, store) == [], case
+    # A delete scope that fits all that one commit has added looks like software that has not seen that commit.
+    found = [problem for problem in verify_dataset(uuid, store) if problem.kind != "overwritten_commit"]
+    assert case.header_format != "json" or found == [], case
     rows.update(case.steps[0].rows)
     return update_dataset(case.steps[0].frames, uuid, store)
 
@@ -348,11 +350,11 @@ class Interoperates:
         assert same_rows(dataset.scan(where=C("i1") >= 0).to_arrow(), dataset, months(2, 3))
 
     def test_our_garbage_collection_spares_what_it_wrote(self, tmp_path: Path) -> None:
-        """After commits of both, ours deletes only what neither refers to."""
+        """After commits of both, ours deletes only what neither refers to, if no earlier version is to stay."""
         write_dataset(months(1, 2), "d", tmp_path, **SETTINGS)
         update = {"do": "update", "uuid": "d", "frames": [frame(tmp_path, months(3))], "delete_scope": [{"p": 1}]}
         self.other.does(tmp_path, {**update, **SETTINGS})
-        assert len(garbage_collect_dataset("d", tmp_path, older_than=timedelta(0))) >= 2
+        assert len(garbage_collect_dataset("d", tmp_path, older_than=timedelta(0), keep=1)) >= 2
         (found,) = self.other.does(tmp_path, {"do": "read", "uuid": "d"})
         assert same_rows(found.rows, open_dataset("d", tmp_path), months(2, 3))
 

@@ -211,6 +211,7 @@ def check_overwritten(now: Header, lost: Header, before: Header | None, by: int,
         "overwritten_commit",
         now.uuid,
         key,
-        f"Nothing is left of commit {state.commit} (version {state.version}{said}): other software put version {by} "
-        f"without having seen it. Make the change again{back if by != state.version else ''}.",
+        f"Nothing is left of commit {state.commit} (version {state.version}{said}): other software put version {by}, "
+        "and had not seen it or removed all of it. Unless that was meant, make the change again"
+        f"{back if by != state.version else ''}.",
     )

@@ -189,14 +189,20 @@ def _delete_named(uuid: str, store: Store, keys: Iterable[str]) -> None:
 def _delete_private(uuid: str, store: Store, notes: Iterable[str]) -> None:
     """Delete our own objects of the deleted incarnations, but for the notes, and all versions but those of a new one.
 
-    Nothing is kept that was not committed, so that the versions of an incarnation that is not there are of no use.
+    Nothing is kept that was not committed, so that the versions of an incarnation that is not there are of no use. A
+    header without state, which other software has put meanwhile, does not tell which one is there.
     """
     objects = objects_table(store.list(private_root(uuid)), uuid)
-    live = {header.state.incarnation for header in find_headers(uuid, store).values() if header and header.state}
-    deleted = {note.split("/")[2] for note in notes} - live
-    found = pc.is_in(objects["name"], value_set=pa.array(sorted(deleted), pa.string()))
-    old = pc.invert(pc.is_in(objects["name"], value_set=pa.array(sorted(live), pa.string())))
-    found = pc.or_(found, pc.and_(pc.equal(pc.fill_null(objects["kind"], ""), "version"), old))
+    headers = find_headers(uuid, store).values()
+    live = {header.state.incarnation for header in headers if header and header.state}
+    found = _of_incarnations(objects, {note.split("/")[2] for note in notes} - live)
+    if all(header is not None and header.state is not None for header in headers):
+        versions = pc.equal(pc.fill_null(objects["kind"], ""), "version")
+        found = pc.or_(found, pc.and_not(versions, _of_incarnations(objects, live)))
     others = set(objects["key"].filter(found).to_pylist()) - set(notes)
     if others:
         store.delete(others)
+
+
+def _of_incarnations(objects: pa.Table, incarnations: Iterable[str]) -> pa.ChunkedArray:
+    return pc.is_in(objects["name"], value_set=pa.array(sorted(incarnations), pa.string()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kubothek.errors import (
     AlreadyExistsError,
@@ -27,6 +27,7 @@ from kubothek.testing.simulation.dataset_operations import (
     Read,
     ReadVersion,
     Rollback,
+    StageAndCommit,
 )
 from kubothek.testing.simulation.ledger import Entry, Ledger
 from kubothek.testing.simulation.runs import Fault, Outcome, Rows, Run
@@ -49,7 +50,9 @@ def wrong_commits(ledger: Ledger, run: Run) -> Iterator[str]:
     committed = run.operation.committed(run.answer) if run.outcome is Outcome.DONE else ()
     for uuid in run.operation.uuids:
         entries = ledger.of_run(run, uuid)
-        lasting = [entry for entry in entries if not _is_gone(ledger, entry, run)]
+        lasting = [
+            entry for entry in entries if not (_is_gone(ledger, entry, run) or _is_repeated(run, entry, entries))
+        ]
         if len(lasting) > 1:
             yield f"it has made {len(lasting)} commits to {uuid}"
         if uuid in committed and not entries and not _needs_none(run):
@@ -72,6 +75,15 @@ def _is_gone(ledger: Ledger, entry: Entry, run: Run) -> bool:
     return overwritten or (
         died is not None and died <= run.ended and by is not None and isinstance(by.operation, Delete)
     )
+
+
+def _is_repeated(run: Run, entry: Entry, entries: Sequence[Entry]) -> bool:
+    """Whether a caller who repeats the commit of staged partitions did so when others had removed them."""
+    if not isinstance(run.operation, StageAndCommit):
+        return False
+    before = set() if entry.parent is None else entry.parent.files.keys()
+    bases = [one.parent for one in entries if one.life.born > entry.life.born]
+    return any(base is None or base.files.keys().isdisjoint(entry.files.keys() - before) for base in bases)
 
 
 def _has_seen(ledger: Ledger, foreign: Entry, entry: Entry) -> bool:

@@ -99,7 +99,7 @@ def kept_rows(rows: Rows, scope: tuple[str, Any] | None) -> Rows:
 class StageAndCommit(DatasetOperation):
     """Stage rows with one call and commit them with another, which is made again while its outcome is unknown.
 
-    Staged partitions can be committed once, so that repeating is safe: what was committed is refused.
+    Staged partitions are refused where they are committed already.
     """
 
     rows: tuple[Row, ...]

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from kubothek.codec.kept_header import encode_kept
 from kubothek.codec.keys import history_prefix, parse_version_key
 from kubothek.model.header import CommitState
-from kubothek.plan.apply import CREATION_TIME
 from kubothek.testing.simulation.cube_operations import (
     WriteCube,
 )
@@ -83,7 +82,9 @@ def _wrong_lineage(ledger: Ledger, entry: Entry, state: CommitState) -> Iterator
             yield f"it is the first of its dataset, but has number {state.version} and the ids {state.recent}"
         return
     if parent.state is None:
-        ours = next((e for e in parent.back() if e.state is not None and _copies(ledger, e, parent.life.born)), None)
+        # Other software keeps the time of creation, and by that it is known what it goes on from.
+        same = (e for e in parent.back() if e.created == parent.created)
+        ours = next((e for e in same if e.state is not None and _copies(ledger, e, parent.life.born)), None)
         seen = entry.run is None or Fault.STALE not in entry.run.faults  # the number is what a listing tells
         if seen and ours is not None and ours.state is not None and not _continues(state, ours.state):
             yield f"it follows a foreign commit on version {ours.state.version}, and not as the same dataset"
@@ -123,7 +124,7 @@ def _wrong_base(ledger: Ledger, entry: Entry, run: Run) -> Iterator[str]:
         yield "it was made on another version than the one it was prepared for"
     if isinstance(operation, WriteCube) and operation.mode in ("build", "extend"):
         return
-    if base.header.metadata.get(CREATION_TIME) != parent.header.metadata.get(CREATION_TIME):
+    if base.created != parent.created:
         yield "it was made on another dataset than the one it was prepared for"
 
 
@@ -179,9 +180,17 @@ def _retained_until(ledger: Ledger, entry: Entry) -> int | None:
     if child is not None and child.is_foreign and not _copies(ledger, entry, ledger.objects.moment + 1):
         return child.life.born  # nobody had kept it when it was overwritten
     for later in entry.after():
-        if version is None or (later.state is not None and later.state.oldest > version):
+        if version is None or _gives_up(later, entry, version):
             return later.life.born
     return entry.tip.life.died
+
+
+def _gives_up(later: Entry, entry: Entry, version: int) -> bool:
+    """Whether from a header on a version is not retained, or not known any more."""
+    if later.state is None:
+        return False
+    is_other = entry.state is not None and later.state.incarnation != entry.state.incarnation
+    return later.state.oldest > version or is_other
 
 
 def _is_copy(life: Life, entry: Entry) -> bool:

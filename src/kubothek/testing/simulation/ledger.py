@@ -18,6 +18,7 @@ from kubothek.codec.header import decode_header
 from kubothek.codec.kept_header import decode_kept_state
 from kubothek.codec.keys import header_keys, history_prefix, parse_version_key
 from kubothek.model.header import FILE_PREFIX, SINGLE_TABLE, CommitState, Header
+from kubothek.plan.apply import CREATION_TIME
 from kubothek.plan.index_merge import LABELS
 from kubothek.testing.simulation.cube_operations import CubeOperation
 from kubothek.testing.simulation.foreign import ForeignUpdate
@@ -69,6 +70,11 @@ class Entry:
     def is_foreign(self) -> bool:
         """Whether other software put it."""
         return self.header.state is None
+
+    @property
+    def created(self) -> object:
+        """When the dataset was created, or overwritten."""
+        return self.header.metadata.get(CREATION_TIME)
 
     @property
     def is_request(self) -> bool:
