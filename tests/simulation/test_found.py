@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import kubothek as kb
-from kubothek.errors import StoreError
+from kubothek.errors import CommitConflictError, CommitStateUnknownError, StoreError
+from kubothek.store.interface import Doubtful
 from kubothek.testing.stores import Call, WrappedStore
 
-MSGPACK = "u.by-dataset-metadata.msgpack.zstd"
+JSON, MSGPACK = "u.by-dataset-metadata.json", "u.by-dataset-metadata.msgpack.zstd"
 OLD, NEW = pa.table({"v1": [1]}), pa.table({"v1": [2]})
 
 
@@ -26,7 +28,7 @@ class MeddlingStore(WrappedStore):
 
     def around(self, call: Call, act: Callable[[], Any]) -> Any:
         """Carry out the call, or have it carried out once."""
-        if (call.verb, call.key) == (self.verb, MSGPACK):
+        if call.verb == self.verb and call.key in (JSON, MSGPACK):
             self.verb = ""
             return self.meddle(act)
         if self.verb == "" and call.verb == "get_many":
@@ -83,3 +85,59 @@ def test_a_header_that_gives_way_is_gone() -> None:
         kb.update_dataset(OLD, "u", store, header_format="msgpack")
     assert store.inner.get_many([MSGPACK]) == [None]
     assert kb.open_dataset("u", store.inner).scan().to_arrow() == NEW
+
+
+UNCONDITIONAL = "who gives way to a header in the other format deletes its own, and no store deletes on a condition"
+
+
+def created_at_once(during_delete: Callable[[WrappedStore], object]) -> MeddlingStore:
+    """Have a msgpack header created just after a JSON one, and something happen just before it is taken back."""
+
+    def take_back(act: Callable[[], Any]) -> Any:
+        during_delete(store)
+        return act()
+
+    def create(act: Callable[[], Any]) -> Any:
+        kb.write_dataset(NEW, "u", store.inner)
+        store.verb, store.meddle = "delete", take_back
+        return act()
+
+    store = MeddlingStore("create", create)
+    return store
+
+
+@pytest.mark.xfail(strict=True, reason=UNCONDITIONAL)
+def test_a_commit_on_a_header_that_gives_way_is_not_lost() -> None:
+    """The JSON header's writer has given way too, and has committed on the msgpack header before that is deleted."""
+
+    def give_way(store: WrappedStore) -> None:
+        store.inner.delete([JSON])
+        kb.update_dataset(NEW, "u", store.inner)
+
+    store = created_at_once(give_way)
+    kb.update_dataset(OLD, "u", store, header_format="msgpack")
+    assert sorted(kb.open_dataset("u", store.inner).scan().to_arrow()["v1"].to_pylist()) == [1, 2]
+
+
+@pytest.mark.xfail(strict=True, reason=UNCONDITIONAL)
+def test_staged_files_of_a_deleted_header_are_not_committed_again() -> None:
+    """The dataset was deleted, with the files of the msgpack header, before its writer takes that back."""
+    store = created_at_once(lambda one: kb.delete_dataset("u", one.inner))
+    with suppress(CommitStateUnknownError, CommitConflictError):
+        kb.update_dataset(OLD, "u", store, header_format="msgpack")
+        assert kb.open_dataset("u", store.inner).scan().to_arrow() == OLD
+
+
+@pytest.mark.xfail(strict=True, reason="a header that was put and deleted looks like one that was never put")
+def test_a_creation_without_an_answer_is_not_repeated_after_a_deletion() -> None:
+    """The header was put, no answer came, and the dataset was deleted with its files before its writer looked."""
+
+    def lose(act: Callable[[], Any]) -> Any:
+        act()
+        kb.delete_dataset("u", store.inner)
+        return Doubtful(StoreError("no answer", key=JSON, operation="create"))
+
+    store = MeddlingStore("create", lose)
+    with suppress(CommitStateUnknownError, CommitConflictError):
+        kb.write_dataset(OLD, "u", store)
+        assert kb.open_dataset("u", store.inner).scan().to_arrow() == OLD
