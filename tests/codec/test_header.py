@@ -116,7 +116,8 @@ def test_headers_of_the_corpus_list_what_kartothek_saw(corpus: Path) -> None:
 def test_headers_survive_a_round_trip(header_format: Any, data: st.DataObject) -> None:
     """Whatever labels, tables and metadata there are, with and without state."""
     text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
-    labels = data.draw(st.lists(text, unique=True, max_size=5))
+    without_values = text.filter(lambda label: "=" not in label.rpartition("/")[0])  # others say where the file is
+    labels = data.draw(st.lists(without_values, unique=True, max_size=5))
     plain = [re.sub(r"[/\x00-\x1f\x7f]", "", label) for label in labels]
     safe = [f"d/table/{i}{label}" for i, label in enumerate(plain)]
     sizes = data.draw(st.lists(st.none() | st.integers(0, 2**57), min_size=len(labels), max_size=len(labels)))
