@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.dataset.meanwhile import Meanwhile
 
 import kubothek as kb
 from kubothek.codec.header import decode_header, encode_header
@@ -19,7 +20,7 @@ from kubothek.codec.keys import header_keys
 from kubothek.errors import CorruptDatasetError, DatasetNotFoundError, StoreError
 from kubothek.store.interface import Store
 from kubothek.store.open import open_store
-from kubothek.testing.stores import Call, CountingStore, Fault, FaultyStore, WrappedStore
+from kubothek.testing.stores import Call, CountingStore, Fault, FaultyStore
 
 ROWS = pa.table({"p": [1, 2, 3], "i1": ["a", "b", "b"], "v1": [1, 2, 3]})
 LAYOUT: dict[str, Any] = {"partition_on": "p", "secondary_indices": "i1"}
@@ -95,20 +96,6 @@ def test_what_is_not_named_stays() -> None:
         store.put(key, b"")
     kb.delete_dataset("u", store)
     assert keys(store) == sorted(others)
-
-
-class Meanwhile(WrappedStore):
-    """Lets something else happen right before the call of this number."""
-
-    def __init__(self, inner: Store, number: int, happen: Callable[[], object]) -> None:
-        super().__init__(inner)
-        self.number, self.happen, self.calls = number, happen, 0
-
-    def around(self, call: Call, act: Callable[[], Any]) -> Any:
-        self.calls += 1
-        if self.calls == self.number:
-            self.happen()
-        return act()
 
 
 def header_deletion(key: str = JSON) -> int:

@@ -8,13 +8,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.dataset.meanwhile import Meanwhile
 
 import kubothek as kb
 from kubothek.codec.header import decode_header, encode_header
@@ -315,20 +315,6 @@ def test_a_hidden_header_that_is_young() -> None:
 
 
 # Others, meanwhile ----------------------------------------------------------------------------------------------------
-
-
-class Meanwhile(WrappedStore):
-    """Lets something else happen right before the call of this number."""
-
-    def __init__(self, inner: Store, number: int, happen: Callable[[], object]) -> None:
-        super().__init__(inner)
-        self.number, self.happen, self.calls = number, happen, 0
-
-    def around(self, call: Call, act: Callable[[], Any]) -> Any:
-        self.calls += 1
-        if self.calls == self.number:
-            self.happen()
-        return act()
 
 
 def back(store: Store, to: int) -> None:

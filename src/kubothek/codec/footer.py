@@ -18,12 +18,10 @@ import pyarrow.parquet as pq
 
 from kubothek.codec.seal import OPEN, is_whole, seal
 from kubothek.codec.thrift import LENGTH, VALUE, read_struct
+from kubothek.plan.ranges import FOOTER_BYTES
 
 SEAL_ENTRY = "kubothek.seal"
 """Key of the entry that holds the name of the file and its seal."""
-
-FOOTER_BYTES = 2**16
-"""Bytes at the end of a file that are read at once, which hold the footers of nearly all files."""
 
 _MAGIC = b"PAR1"
 _END = 8

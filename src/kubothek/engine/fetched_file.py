@@ -10,8 +10,6 @@ file that was cut short or put in the place of the first, and so does another ta
 
 from __future__ import annotations
 
-import io
-import os
 from bisect import bisect_right
 from collections.abc import Iterable
 from functools import partial
@@ -21,12 +19,13 @@ from kubothek.engine.steps import in_threads, once
 from kubothek.errors import CorruptDatasetError, ObjectNotFoundError, StoreError
 from kubothek.plan.ranges import FOOTER_BYTES, Range, join_ranges
 from kubothek.store.interface import Part, Store, whole_range
+from kubothek.store.range_file import SeekableFile
 
 AT_ONCE = 16
 """Requests for parts of one file that are under way at once."""
 
 
-class FetchedFile(io.RawIOBase):
+class FetchedFile(SeekableFile):
     """A seekable file; used by one thread at a time.
 
     Parameters
@@ -49,7 +48,6 @@ class FetchedFile(io.RawIOBase):
     def __init__(self, store: Store, key: str, size: int | None, etag: str = "") -> None:
         super().__init__()
         self._store, self._key, self.etag = store, key, etag
-        self._position = 0
         self._starts: list[int] = []
         self._parts: list[memoryview] = []
         self._size = self._fetch_unknown() if size is None else size
@@ -77,35 +75,10 @@ class FetchedFile(io.RawIOBase):
                 other._starts, other._parts = [start], [part]
         return other
 
-    def readable(self) -> bool:
-        """Say yes."""
-        return True
-
-    def seekable(self) -> bool:
-        """Say yes."""
-        return True
-
-    def tell(self) -> int:
-        """Give the position in bytes."""
-        return self._position
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Move without any request."""
-        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[whence]
-        self._position = max(base + offset, 0)
-        return self._position
-
-    def read(self, size: int | None = -1) -> bytes | memoryview:
+    def _piece(self, start: int, length: int) -> bytes | memoryview:
         """Give the bytes from what is there, else with one request."""
-        left = max(self._size - self._position, 0)
-        length = left if size is None or size < 0 else min(size, left)
-        if not length:
-            return b""
-        data = self._held(self._position, length)
-        if data is None:
-            data = self._same(self._request((self._position, length))).data
-        self._position += length
-        return data
+        data = self._held(start, length)
+        return self._same(self._request((start, length))).data if data is None else data
 
     def _held(self, start: int, length: int) -> bytes | memoryview | None:
         """Return bytes that are there: a view, or put together where they are in several parts."""

@@ -13,14 +13,18 @@ from collections.abc import Callable
 from typing import Any
 
 
-class RangeFile(io.RawIOBase):
-    """A seekable file over ``read_range(start, length)`` and a size in bytes known beforehand."""
+class SeekableFile(io.RawIOBase):
+    """A file that is read from any place; subclasses know its size in bytes and give pieces of it."""
 
-    def __init__(self, read_range: Callable[[int, int], bytes], size: int) -> None:
+    _size: int
+
+    def __init__(self) -> None:
         super().__init__()
-        self._read_range = read_range
-        self._size = size
         self._position = 0
+
+    def _piece(self, start: int, length: int) -> bytes | memoryview:
+        """Give bytes that lie within the file."""
+        raise NotImplementedError
 
     def readable(self) -> bool:
         """Say yes."""
@@ -40,13 +44,24 @@ class RangeFile(io.RawIOBase):
         self._position = max(base + offset, 0)
         return self._position
 
-    def read(self, size: int | None = -1) -> bytes:
-        """Read with one request, or with none at the end."""
+    def read(self, size: int | None = -1) -> bytes | memoryview:
+        """Read with one request at most, and with none at the end."""
         left = max(self._size - self._position, 0)
         length = left if size is None or size < 0 else min(size, left)
-        data = self._read_range(self._position, length) if length else b""
+        data = self._piece(self._position, length) if length else b""
         self._position += length
         return data
+
+
+class RangeFile(SeekableFile):
+    """A seekable file over ``read_range(start, length)`` and a size in bytes known beforehand."""
+
+    def __init__(self, read_range: Callable[[int, int], bytes], size: int) -> None:
+        super().__init__()
+        self._read_range, self._size = read_range, size
+
+    def _piece(self, start: int, length: int) -> bytes:
+        return self._read_range(start, length)
 
 
 class Sink(io.RawIOBase):
