@@ -38,7 +38,7 @@ def test_a_pin_is_a_value() -> None:
     """It crosses processes, can be the key of a mapping, and cannot be changed."""
     assert {pickle.loads(pickle.dumps(PIN)): 1}[PIN] == 1
     with pytest.raises(AttributeError):
-        PIN.uuid_prefix = "d"  # type: ignore[misc]
+        PIN.uuid_prefix = "d"  # type: ignore[misc]  # wrong on purpose
 
 
 HOSTILE: list[Any] = [

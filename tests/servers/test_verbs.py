@@ -5,8 +5,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 # The fixtures beside this file put servers into the place of the stores there.
-from tests.store.test_swaps import *  # noqa: F403
-from tests.store.test_verbs import *  # noqa: F403
+from tests.store.test_swaps import *  # noqa: F403  the suites, with stores of ours
+from tests.store.test_verbs import *  # noqa: F403  the suites, with stores of ours
 
 from kubothek.store.interface import Store
 

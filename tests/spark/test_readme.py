@@ -27,5 +27,5 @@ def test_the_examples_print_what_the_readme_shows(spark, tmp_path, monkeypatch):
     for example, shown in zip(blocks("python")[:2], blocks("text"), strict=True):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(example, str(README), "exec"), names)  # noqa: S102
+            exec(compile(example, str(README), "exec"), names)  # noqa: S102  our own words
         assert masked(printed.getvalue()) == masked(shown)
