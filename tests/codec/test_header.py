@@ -167,6 +167,32 @@ def test_calls_for_several_datasets_and_withdrawals_are_entries_of_their_own(hea
     assert stored | {"seal": before["seal"]} == before
 
 
+LINEAGE = {"seed": pa.array(["p=1/ü", "p=2/b"]), "empty": pa.array([], pa.string())}
+
+
+@pytest.mark.parametrize("header_format", ["json", "msgpack"])
+def test_streams_and_lineage_are_entries_of_their_own(header_format: Any) -> None:
+    """The order of the queries stays, an empty list is not none, and without any the bytes are as before."""
+    plain = header(state=STATE, format=header_format)
+    told = replace(plain, state=replace(STATE, streams={"b": 2, "a": 2**63 - 1}, lineage=LINEAGE))
+    found = decode_header(encode_header(told), JSON if header_format == "json" else MSGPACK)
+    assert found == told
+    assert list(found.state.streams) == ["b", "a"]
+    stored = json.loads(encode_header(replace(told, format="json")))["kubothek"]
+    assert decompress(base64.b64decode(stored.pop("lineage")["seed"]), 100, "k") == "p=1/ü\np=2/b\n".encode()
+    before = json.loads(encode_header(replace(plain, format="json")))["kubothek"]
+    assert stored | {"seal": before["seal"]} == before | {"streams": {"b": 2, "a": 2**63 - 1}}
+
+
+def test_a_lineage_that_nobody_could_read_is_not_written() -> None:
+    """Some million labels are its limit."""
+    sources = {f"s{i}": pa.array([], pa.string()) for i in range(1025)}
+    many = {"seed": pa.array(["x" * 2**20] * 257)}
+    for lineage in (sources, many):
+        with pytest.raises(InvalidInputError, match="computed from them"):
+            encode_header(header(state=replace(STATE, lineage=lineage)))
+
+
 INFO = CommitInfo(datetime(2026, 11, 21, 16, 50, 12, 123456, UTC), "update_dataset", "ü@x", "kubothek 0", 2, 1, None)
 
 
@@ -254,6 +280,10 @@ def _info(**changes: Any) -> dict[str, Any]:
     return stored | changes
 
 
+def _lineage(content: bytes, source: str = "seed") -> dict[str, Any]:
+    return {"lineage": {source: base64.b64encode(compress(content)).decode()}}
+
+
 def _files(rows: int, low: int = 0) -> str:
     return base64.b64encode(compress(np.array([low] * rows + [1] * rows, "<i8").tobytes())).decode()
 
@@ -294,6 +324,28 @@ CORRUPT: dict[str, tuple[Callable[[], bytes], str]] = {
     "info before all time": (lambda: _state(info=_info(time="0001-01-01T00:00:00+14:00")), "entry 'kubothek'"),
     "info negative": (lambda: _state(info=_info(added=-1)), "entry 'kubothek'"),
     "withdrawn a number": (lambda: _state(withdrawn=2), "entry 'kubothek'"),
+    "streams a list": (lambda: _state(streams=["q"]), "entry 'kubothek'"),
+    "batch a text": (lambda: _state(streams={"q": "1"}), "entry 'kubothek'"),
+    "batch true": (lambda: _state(streams={"q": True}), "entry 'kubothek'"),
+    "batch negative": (lambda: _state(streams={"q": -1}), "entry 'kubothek'"),
+    "batch too large": (lambda: _state(streams={"q": 2**63}), "entry 'kubothek'"),
+    "query without a name": (lambda: _state(streams={"": 1}), "entry 'kubothek'"),
+    "query of a long name": (lambda: _state(streams={"q" * 257: 1}), "entry 'kubothek'"),
+    "query of half a character": (lambda: _state(streams={"\ud800": 1}), "entry 'kubothek'"),
+    "too many queries": (lambda: _state(streams={f"q{i}": 1 for i in range(1025)}), "entry 'kubothek'"),
+    "lineage a text": (lambda: _state(lineage="p=1/a"), "entry 'kubothek'"),
+    "lineage a list": (lambda: _state(lineage={"seed": ["p=1/a"]}), "entry 'kubothek'"),
+    "lineage of no dataset": (lambda: _state(**_lineage(b"a\n", "../x")), "entry 'kubothek'"),
+    "lineage of too many": (lambda: _state(lineage={f"s{i}": "" for i in range(1025)}), "entry 'kubothek'"),
+    "lineage no base64": (lambda: _state(lineage={"seed": "?"}), "of the partitions of 'seed'"),
+    "lineage no frame": (lambda: _state(lineage={"seed": "AAAA"}), "no whole Zstandard frame"),
+    "lineage no UTF-8": (lambda: _state(**_lineage(b"\xff\n")), "of the partitions of 'seed'"),
+    "lineage cut off": (lambda: _state(**_lineage(b"p=1/a\np=2")), "last label of 'seed'"),
+    "lineage a bomb": (lambda: _state(**_lineage(bytes(2**27))), "expands to more than"),
+    "lineage of many bombs": (
+        lambda: _state(lineage={f"s{i}": _lineage(bytes(2**26 - 1) + b"\n")["lineage"]["seed"] for i in range(5)}),
+        "expands to more than",
+    ),
     "table upwards": (
         lambda: wire(partitions={"a": {"files": {"..": "d/a.parquet"}}}),
         "cannot be the name of a folder",

@@ -14,7 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubothek.codec.keys import data_key
-from kubothek.codec.labels import file_name, label_prefixes, make_label, partition_text, partition_texts, write_prefix
+from kubothek.codec.labels import (
+    file_name,
+    label_prefixes,
+    label_texts,
+    make_label,
+    partition_text,
+    partition_texts,
+    write_prefix,
+)
 from kubothek.codec.partition_values import partition_values
 from kubothek.codec.quoting import quote, unquote
 from kubothek.errors import InvalidInputError, NullValueError
@@ -115,3 +123,10 @@ def test_prefixes_are_those_of_the_last_component() -> None:
     """Partition values never count, whatever they look like."""
     labels = pa.array(["0123456789abcdef=1/abcdefabcdefabcd", "short", "a/b/", None])
     assert label_prefixes(labels).to_pylist() == ["abcdefabcdef", "short", "", None]
+
+
+def test_texts_in_labels() -> None:
+    """Each name is a column; what another layout wrote gives nulls, and labels without values have no columns."""
+    labels = pa.array([make_label([("p q", "a/b"), ("q", "")], "f"), "p%20q=1/q=x=y/g", "q=1/p%20q=2/h", "i"])
+    assert label_texts(labels).to_pydict() == {"p q": ["a%2Fb", "1", None, None], "q": ["", "x=y", None, None]}
+    assert label_texts(pa.array(["f", "p=1/g"])).column_names == label_texts(labels[:0]).column_names == []

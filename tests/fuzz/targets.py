@@ -75,6 +75,7 @@ def headers() -> tuple[Header, ...]:
     both = pa.table(rows, schema=partitions_schema(("table", "t")))
     info = CommitInfo(datetime(2026, 11, 21, tzinfo=UTC), "write_dataset", "a", "kubothek 0.1.0", 2, 0, 3)
     state = CommitState(7, "c" * 32, ("b" * 32, "c" * 32), "1f", {"table": RECORD}, ("0123456789ab",), True, info=info)
+    state = replace(state, streams={"q": 3}, lineage={"seed": pa.array(["p=1/x", "p=2/y"])})
     plain = Header(UUID, ("p",), one, {"s": "d/indices/s/x.by-dataset-index.parquet"}, {"m": [1, "ü"]})
     return (
         plain,

@@ -116,6 +116,10 @@ FORGED: dict[str, Callable[[dict[str, Any]], object]] = {
     "numbers no frame": state(files="AAAA"),
     "recent a text": state(recent="c"),
     "info without a time": state(info={}),
+    "streams a list": state(streams=[]),
+    "batch a text": state(streams={"q": "1"}),
+    "lineage no frame": state(lineage={"seed": "AAAA"}),
+    "lineage upwards": state(lineage={"../e": ""}),
 }
 
 

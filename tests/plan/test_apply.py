@@ -20,7 +20,7 @@ from kubothek.errors import (
     SnapshotExpiredError,
     UnknownColumnError,
 )
-from kubothek.model.header import CubeCall
+from kubothek.model.header import CommitState, CubeCall, StreamBatch
 from kubothek.model.staged import ChangeSet, StagedPartition
 from kubothek.plan.apply import Candidate, apply_change
 from kubothek.plan.dataset_layout import Base
@@ -47,9 +47,16 @@ def apply(
         ChangeSet(write_id, "update", added, **how),
         uuid="d",
         by=Committer(NOON, "me", "kubothek", "new"),
+        label_texts=label_texts,
         label_prefixes=lambda labels: pc.struct_field(pc.extract_regex(labels, pattern="(?P<x>[^-]*)"), "x"),
         deleted=pa.array(deleted, pa.string()),
     )
+
+
+def label_texts(labels: pa.Array) -> pa.Table:
+    """Cut labels like ``p=1/q=2/name``."""
+    rows = [dict(piece.split("=") for piece in label.split("/")[:-1]) for label in labels.to_pylist()]
+    return pa.table({name: [row[name] for row in rows] for name in (rows[0] if rows else ())})
 
 
 def created(*added: StagedPartition, index: bool = True, **how: Any) -> Candidate:
@@ -207,7 +214,7 @@ def test_a_call_for_several_datasets_is_recorded_until_the_next_commit() -> None
     assert base.header.state is not None
     assert base.header.state.cube_call == call
     gone = replace(base, header=replace(base.header, state=replace(base.header.state, withdrawn=True)))
-    state = apply(gone, part("b")).header.state
+    state = apply(gone, part("b"), create=True).header.state
     assert state is not None
     assert (state.cube_call, state.withdrawn) == (None, False)
 
@@ -315,3 +322,73 @@ def test_content_that_may_not_be_taken_over() -> None:
         apply(None, restore=content)
     with pytest.raises(InvalidInputError, match="other software"):
         apply(None, restore=replace(content, state=None), overwrite=True)
+
+
+def state_after(candidate: Candidate) -> CommitState:
+    """Return the state of a header that is to be committed."""
+    assert candidate.header.state is not None
+    return candidate.header.state
+
+
+def test_the_last_batch_of_each_query_is_known() -> None:
+    """Also after an overwrite and when an old version comes back; the query that committed last is the last."""
+    first = as_base(created(part("a"), batch=StreamBatch("s", 0)))
+    then = as_base(apply(first, part("b"), write_id="w2", batch=StreamBatch("t", 7)))
+    later = apply(then, part("c"), write_id="w3", batch=StreamBatch("s", 1))
+    assert list(state_after(later).streams.items()) == [("t", 7), ("s", 1)]
+    schema = {"table": SCHEMA}
+    for how in ({"overwrite": True, "tables": schema}, {"restore": first.header}, {"metadata": {"m": 1}}):
+        assert state_after(apply(as_base(later), write_id="w4", **how)).streams == {"t": 7, "s": 1}
+
+
+def test_queries_that_committed_longest_ago_are_forgotten() -> None:
+    """A header does not grow for ever."""
+    base = as_base(created(part("a")))
+    full = replace(state_after(created(part("a"))), streams={f"q{i}": i for i in range(1024)})
+    base = replace(base, header=replace(base.header, state=full))
+    streams = state_after(apply(base, write_id="w2", metadata={"m": 1}, batch=StreamBatch("new", 0))).streams
+    assert (len(streams), "q0" in streams, "q1" in streams, streams["new"]) == (1024, False, True, 0)
+
+
+def test_a_dataset_that_was_withdrawn_has_no_batches() -> None:
+    """Whoever repeats one has to write it again."""
+    base = as_base(created(part("a"), batch=StreamBatch("s", 3)))
+    gone = replace(base, header=replace(base.header, state=replace(state_after(created()), withdrawn=True)))
+    assert state_after(apply(gone, part("b"), create=True, tables={"table": SCHEMA})).streams == {}
+
+
+@pytest.mark.parametrize("batch", [("", 0), ("q q", 0), ("q" * 257, 0), (1, 0), ("q", -1), ("q", 2**63), ("q", True)])
+def test_batches_that_a_header_could_not_hold(batch: Any) -> None:
+    """They are refused where they are made."""
+    with pytest.raises(InvalidInputError, match=r"streaming query|number of a batch"):
+        StreamBatch(*batch)
+
+
+LINEAGE = {"seed": ["p=1/q=1/a", "p=1/q=2/b", "p=2/q=1/c"], "coarse": ["p=1/d", "p=2/e"], "none": []}
+FORGOTTEN: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, list[str]]]] = {
+    "nothing": (("p=1/q=1/x",), (), LINEAGE),
+    "one partition": (("p=1/q=1/x", "p=1/q=2/y"), ("p=1/q=1/x",), LINEAGE | {"seed": ["p=1/q=2/b", "p=2/q=1/c"]}),
+    "of its own column": (("q=2/r=1/x",), ("q=2/r=1/x",), LINEAGE | {"seed": ["p=1/q=1/a", "p=2/q=1/c"]}),
+    "of a coarser one": (("p=1/x",), ("p=1/x",), LINEAGE | {"seed": ["p=2/q=1/c"], "coarse": ["p=2/e"]}),
+    "of an unpartitioned one": (("x",), ("x",), {"seed": [], "coarse": [], "none": []}),
+}
+
+
+@pytest.mark.parametrize("case", FORGOTTEN)
+def test_what_is_removed_was_not_computed(case: str) -> None:
+    """In the physical partitions of what is removed, and in no others; what is added counts for nothing."""
+    have, removed, left = FORGOTTEN[case]
+    lineage = {source: pa.array(labels, pa.string()) for source, labels in LINEAGE.items()}
+    base = as_base(created(*map(part, have), lineage=lineage))
+    state = state_after(apply(base, part("p=9/q=9/r=9/z"), write_id="w2", remove_labels=removed))
+    assert {source: labels.to_pylist() for source, labels in state.lineage.items()} == left
+
+
+def test_lineage_belongs_to_the_content() -> None:
+    """It comes back with an old version, ends with an overwrite, and a change that computes it has the last word."""
+    old, new = ({"seed": pa.array([label])} for label in ("a", "b"))
+    first = as_base(created(part("p=1/x"), lineage=old))
+    later = as_base(apply(first, write_id="w2", remove_labels=("p=1/x",), lineage=new))
+    assert state_after(apply(later, write_id="w3", metadata={"m": 1})).lineage == new
+    assert state_after(apply(later, write_id="w3", restore=first.header)).lineage == old
+    assert state_after(apply(later, write_id="w3", overwrite=True, tables={"table": SCHEMA})).lineage == {}

@@ -49,6 +49,12 @@ def withdrawn(of: Base) -> Base:
     return replace(of, header=replace(of.header, state=replace(of.header.state, withdrawn=True)))
 
 
+def computed(of: Base, *labels: str) -> Base:
+    """Return the dataset as one that was computed from these partitions of a seed."""
+    assert of.header.state is not None
+    return replace(of, header=replace(of.header, state=replace(of.header.state, lineage={"seed": pa.array(labels)})))
+
+
 def part(label: str, **values: pa.Array) -> StagedPartition:
     """Describe one staged file."""
     return StagedPartition(label, {"table": f"d/table/{label}"}, 1, 1, {"table": SCHEMA}, values)
@@ -78,6 +84,12 @@ FINE: dict[str, tuple[dict[str, Any], Base | None, Base | None]] = {
     "overwrite as seen over deletion": (AS_SEEN, base("a"), None),
 }
 
+COMPUTE: dict[str, Any] = {"lineage": {"seed": pa.array(["s"])}}
+FINE |= {
+    "compute over append": (COMPUTE, computed(base("a"), "s"), computed(base("a", "b"), "s")),
+    "append over compute": (APPEND, computed(base("a"), "s"), computed(base("a"), "t")),
+}
+
 CONFLICTS: dict[str, tuple[dict[str, Any], Base | None, Base | None, str]] = {
     "deleted": (APPEND, base("a"), None, "deleted meanwhile"),
     "created": ({"must_be_absent": True}, None, base("a"), "created meanwhile"),
@@ -99,6 +111,8 @@ CONFLICTS: dict[str, tuple[dict[str, Any], Base | None, Base | None, str]] = {
     "restore over append": ({"restore": base().header}, base("a"), base("a", "b"), "would be undone"),
     "restore over creation": ({"restore": base().header, "overwrite": True}, None, base("a"), "created meanwhile"),
     "restore over deletion": ({"restore": base().header, "overwrite": True}, base("a"), None, "deleted meanwhile"),
+    "compute over compute": (COMPUTE, computed(base("a"), "s"), computed(base("a"), "t"), "computed some of it anew"),
+    "compute over removal": (COMPUTE, computed(base("a"), "s"), base(), "removed what had been computed"),
     "overwriting restore over append": (
         {"restore": base().header, "overwrite": True},
         base("a"),

@@ -7,19 +7,22 @@ On the wire it is the header's last entry, ``kubothek``::
      "cube_call": {"id": "<write id>", "operation": "build_cube", "datasets": ["<id>", …]}, "withdrawn": true,
      "info": {"time": "2026-11-21T16:50:12.123456Z", "operation": "update_dataset", "author": "…",
               "library": "kubothek 0.1.0", "added": 2, "removed": 0, "rows": 17, "overwrote": ["<write id>", …]},
-     "oldest": 2, "hold": 1.5,
+     "oldest": 2, "hold": 1.5, "streams": {"<query>": 17}, "lineage": {"<dataset>": "<base64 of a Zstandard frame>"},
      "files": "<base64 of a Zstandard frame>", "seal": "crc32:…"}
 
 ``cube_call`` is missing where the commit was not part of a call for several datasets, ``withdrawn`` where it is not
 true, ``info`` in headers from before there was any, ``overwrote`` where there is nothing to say, ``oldest`` where it is
-1, ``hold`` where it is 0, and ``files`` where nothing is known about any file. Its content are the rows of the
-partitions, in their order, and then their bytes, as little-endian 64-bit integers, -1 where unknown. ``seal`` stands in
-JSON only, last of all (:mod:`kubothek.codec.seal`). Entries that a later version added are kept.
+1, ``hold`` where it is 0, ``streams`` and ``lineage`` where they are empty, and ``files`` where nothing is known about
+any file. Its content are the rows of the partitions, in their order, and then their bytes, as little-endian 64-bit
+integers, -1 where unknown. The content of a frame of ``lineage`` are labels in UTF-8, one a line, each ended by a
+newline. ``seal`` stands in JSON only, last of all (:mod:`kubothek.codec.seal`). Entries that a later version added are
+kept.
 """
 
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -31,18 +34,24 @@ import pyarrow.compute as pc
 from kubothek.codec.compression import compress, decompress
 from kubothek.codec.keys import check_incarnation
 from kubothek.codec.schema import schema_from_text, schema_to_text
-from kubothek.errors import CorruptDatasetError
-from kubothek.model.header import CommitInfo, CommitState, CubeCall
+from kubothek.errors import CorruptDatasetError, InvalidInputError
+from kubothek.model.header import BATCH_AT_MOST, STREAM_QUERY, STREAMS_AT_MOST, CommitInfo, CommitState, CubeCall
 
 _FILES = ("rows", "bytes")
 _NUMBER = np.dtype("<i8")
 _UNKNOWN = -1
 _MOST = 2**60
 """What all files together stay below, so that no sum overflows."""
+_LINEAGE_LIMIT = 2**28
+"""Bytes of all labels of a lineage: some millions."""
+_SOURCES_AT_MOST = 1024
 
 _Version = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 _Commit = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-zA-Z_\-]{1,128}\Z")]  # it is part of keys
 _Count = Annotated[int, msgspec.Meta(ge=0)]
+_Source = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-zA-Z+_\-]{1,256}\Z")]
+_Query = Annotated[str, msgspec.Meta(pattern=STREAM_QUERY)]
+_Batch = Annotated[int, msgspec.Meta(ge=0, le=BATCH_AT_MOST)]
 
 
 class _Info(msgspec.Struct):
@@ -69,6 +78,12 @@ class _Wire(msgspec.Struct):
     info: _Info | None = None
     oldest: _Version = 1
     hold: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    streams: Annotated[dict[_Query, _Batch], msgspec.Meta(max_length=STREAMS_AT_MOST)] = msgspec.field(
+        default_factory=dict
+    )
+    lineage: Annotated[dict[_Source, str], msgspec.Meta(max_length=_SOURCES_AT_MOST)] = msgspec.field(
+        default_factory=dict
+    )
     files: str | None = None
     seal: str | None = None
 
@@ -94,6 +109,10 @@ def encode_state(state: CommitState, partitions: pa.Table | None) -> dict[str, A
         wire["oldest"] = state.oldest
     if state.hold:
         wire["hold"] = state.hold
+    if state.streams:
+        wire["streams"] = dict(state.streams)
+    if state.lineage:
+        wire["lineage"] = _encode_lineage(state.lineage)
     if partitions is not None and any(partitions[name].null_count < partitions.num_rows for name in _FILES):
         wire["files"] = _encode_files(partitions)
     return wire | dict(state.extra)
@@ -126,6 +145,8 @@ def decode_state(wire: Any, partitions: pa.Table | None, key: str) -> tuple[Comm
         info=info,
         oldest=known.oldest,
         hold=known.hold,
+        streams=known.streams,
+        lineage=_decode_lineage(known.lineage, key),
         extra={name: value for name, value in wire.items() if name not in _Wire.__struct_fields__},
     )
     if known.files is not None:
@@ -158,6 +179,40 @@ def _decode_info(wire: _Info) -> CommitInfo:
         rows=wire.rows,
         overwrote=tuple(wire.overwrote),
     )
+
+
+def _encode_lineage(lineage: Mapping[str, pa.Array]) -> dict[str, str]:
+    """Raise ``InvalidInputError`` for more labels than could be read again."""
+    size = sum(len(labels) + (pc.sum(pc.binary_length(labels)).as_py() or 0) for labels in lineage.values())
+    if len(lineage) > _SOURCES_AT_MOST or size > _LINEAGE_LIMIT:
+        raise InvalidInputError(
+            f"A header can tell of at most {_SOURCES_AT_MOST:,} datasets, and {_LINEAGE_LIMIT:,} bytes of labels of "
+            f"theirs, that a dataset was computed from them, but there are {len(lineage):,} and {size:,}."
+        )
+    return {source: base64.b64encode(compress(_lines(labels))).decode() for source, labels in lineage.items()}
+
+
+def _lines(labels: pa.Array) -> bytes:
+    text: str = pc.binary_join(pa.ListArray.from_arrays([0, len(labels)], labels), "\n")[0].as_py()
+    return f"{text}\n".encode() if len(labels) else b""
+
+
+def _decode_lineage(wire: Mapping[str, str], key: str) -> dict[str, pa.Array]:
+    lineage, left = dict[str, pa.Array](), _LINEAGE_LIMIT
+    for source, text in wire.items():
+        try:
+            content = decompress(base64.b64decode(text, validate=True), left, key)
+            lines = pc.split_pattern(pa.array([content.decode()], pa.string()), "\n").flatten()
+        except ValueError as error:
+            raise CorruptDatasetError(
+                f"What {key!r} says of the partitions of {source!r} from which it was computed is damaged: {error}.",
+                key=key,
+            ) from error
+        if lines[-1].as_py():
+            raise CorruptDatasetError(f"The last label of {source!r} in the lineage of {key!r} is cut off.", key=key)
+        lineage[source] = lines[:-1]
+        left -= len(content)
+    return lineage
 
 
 def _encode_files(partitions: pa.Table) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kubothek.codec.quoting import quote
+from kubothek.codec.quoting import quote, unquote
 from kubothek.errors import InvalidInputError, NullValueError
 from kubothek.model.schema import normalise_type
 
@@ -136,3 +136,19 @@ def label_prefixes(labels: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedA
     """
     name = pc.extract_regex(labels, pattern=r"(?P<name>[^/]*)$")
     return pc.utf8_slice_codeunits(pc.struct_field(name, "name"), 0, _PREFIX_LENGTH)
+
+
+def label_texts(labels: pa.Array) -> pa.Table:
+    """Return the texts of the partition values in labels of one dataset, as they are quoted: a column for each name.
+
+    A label that has other names than the first one gives nulls. Labels without any value give a table without columns.
+
+    Examples
+    --------
+    >>> label_texts(pa.array(["P=1/Q=a%2Fb/cd86", "P=2/Q=c/9e07"])).to_pydict()
+    {'P': ['1', '2'], 'Q': ['a%2Fb', 'c']}
+    """
+    names = [piece.partition("=")[0] for piece in labels[0].as_py().split("/")[:-1]] if len(labels) else []
+    pieces = "".join(f"{re.escape(name)}=(?P<c{i}>[^/]*)/" for i, name in enumerate(names))
+    cut = pc.extract_regex(labels, pattern=f"^{pieces}(?P<name>[^/]*)$")
+    return pa.table({unquote(name): pc.struct_field(cut, i) for i, name in enumerate(names)})

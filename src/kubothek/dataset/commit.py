@@ -22,12 +22,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.metadata import version
 
 from kubothek.codec.header import encode_header
 from kubothek.codec.keys import check_uuid, header_key, header_keys, schema_key
-from kubothek.codec.labels import label_prefixes
+from kubothek.codec.labels import label_prefixes, label_texts
 from kubothek.codec.schema import encode_schema
 from kubothek.dataset.delete_scope import select_deleted
 from kubothek.dataset.indices.files import staged_keys, write_indices
@@ -55,6 +53,7 @@ from kubothek.plan.apply import NO_LABELS, Candidate, apply_change
 from kubothek.plan.conflicts import find_conflict
 from kubothek.plan.next_state import Committer
 from kubothek.store.interface import Store
+from kubothek.version import __version__
 
 _ATTEMPTS = 500
 _DOUBLINGS = 4
@@ -97,7 +96,8 @@ def commit(
     Returns
     -------
     Snapshot
-        The dataset with the change, or a later state of it that contains the change.
+        The dataset with the change, or a later state of it that contains the change. A batch of a streaming query that
+        was recorded before is not committed again: its own write id is not among the recent ones then.
 
     Raises
     ------
@@ -146,6 +146,8 @@ def make_commit(
             with store.queue(header_key(uuid, "json")) as waited:
                 if waited:
                     tried = _next_try(store, uuid, tried, None, rebase)
+                if tried.current is not None and _is_recorded(tried.change, tried.current):
+                    return Commit(tried.current, tried.current)
                 started = world.clock()
                 tried = _fitted(uuid, tried)
                 candidate = _decide(uuid, tried, Committer(started, world.author(), library(), incarnation))
@@ -169,10 +171,9 @@ def make_commit(
     )
 
 
-@cache
 def library() -> str:
     """Return the name and release of this program, as commits note it."""
-    return f"kubothek {version('kubothek')}"
+    return f"kubothek {__version__}"
 
 
 def _next_try(store: Store, uuid: str, lost: _Try, request: ChangeSet | None, rebase: Rebase | None) -> _Try:
@@ -184,7 +185,7 @@ def _next_try(store: Store, uuid: str, lost: _Try, request: ChangeSet | None, re
     if request is None and etag_of(found) == etag_of(lost.current):
         return lost
     winner = _settled(found, lost.current)
-    if winner is None or (request is None and rebase is None):
+    if winner is None or (request is None and rebase is None) or _is_recorded(lost.change, winner):
         return replace(lost, current=winner)
     change = lost.change if rebase is None else replace(lost.change, build_indices={})
     _check_conflict(uuid, _Try(change, lost.base, winner))
@@ -193,6 +194,12 @@ def _next_try(store: Store, uuid: str, lost: _Try, request: ChangeSet | None, re
     if rebase is None or lost.current is None:
         return replace(lost, current=winner)
     return _Try(rebase(lost.change, lost.current, winner), winner, winner)
+
+
+def _is_recorded(change: ChangeSet, current: Snapshot) -> bool:
+    """Tell whether a change is a batch of a streaming query that the dataset has: it was repeated, or raced itself."""
+    state, batch = current.header.state, change.batch
+    return batch is not None and state is not None and not state.withdrawn and batch.is_recorded(state.streams)
 
 
 def _settled(found: Snapshot | None, before: Snapshot | None) -> Snapshot | None:
@@ -232,6 +239,7 @@ def _decide(uuid: str, tried: _Try, by: Committer) -> Candidate:
             uuid=uuid,
             by=by,
             label_prefixes=label_prefixes,
+            label_texts=label_texts,
             deleted=NO_LABELS if current is None or change.overwrite else select_deleted(current, change.delete_scope),
         )
     except (InvalidInputError, NotFoundError, AlreadyExistsError) as error:

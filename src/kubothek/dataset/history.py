@@ -62,10 +62,8 @@ def _state_now(known: Snapshot, state: CommitState) -> CommitState | None:
     """Return the state of what is in the store now, ``None`` where that is of other software, or nothing."""
     keys = header_keys(known.uuid)
     found = zip(keys, known.store.get_many(keys), strict=True)
-    key, blob = next(((key, blob) for key, blob in found if blob is not None), (known.key, None))
-    if blob is None:
-        return None
-    return state if blob.etag == known.etag else decode_state_only(blob.data, key)
+    states = (state if blob.etag == known.etag else decode_state_only(blob.data, key) for key, blob in found if blob)
+    return next((now for now in states if now is None or not now.withdrawn), None)
 
 
 def _entry(state: CommitState, modified: datetime, now: CommitState | None) -> HistoryEntry:

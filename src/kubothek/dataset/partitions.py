@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from kubothek.codec.keys import check_table, check_uuid
 from kubothek.dataset.commit import commit
 from kubothek.dataset.dataset import Dataset
-from kubothek.dataset.snapshot import Snapshot, find_snapshot
+from kubothek.dataset.snapshot import Snapshot, find_dataset
 from kubothek.dataset.staging.arguments import (
     check_flag,
     check_header_format,
@@ -97,7 +97,7 @@ def write_partitions(
     """
     opened = open_store(store)
     check_uuid(uuid)
-    base = find_snapshot(uuid, opened)
+    base = find_dataset(uuid, opened)
     keys, indices = stored_layout(base, partition_on, secondary_indices, uuid)
     unknown = [] if base is None else [column for column in indices if column not in base.index_columns]
     if unknown:
@@ -180,7 +180,7 @@ def commit_dataset(
         raise InvalidInputError(
             f"There is nothing to commit to dataset {uuid!r}: give new_partitions, a delete_scope or metadata."
         )
-    base = _without(find_snapshot(uuid, opened), staged)
+    base = _without(find_dataset(uuid, opened), staged)
     keys = column_names(partition_on, "partition_on") or None
     if staged:
         keys = staged_partition_keys(staged, uuid, keys)
@@ -259,7 +259,7 @@ def create_empty_dataset(
         overwrite=overwrite,
         header_format=header_format,
     )
-    return Dataset(commit(opened, uuid, change, find_snapshot(uuid, opened)))
+    return Dataset(commit(opened, uuid, change, find_dataset(uuid, opened)))
 
 
 def _flattened(given: Any) -> Iterator[StagedPartition]:

@@ -10,19 +10,30 @@ first stays**, and each of these tells that a header was::
 The other gives way: its creator takes it back and commits on top of the first, or has died, and then whoever comes
 next takes it back, after having waited for as long as a live writer may need. Where nothing tells which came first, no
 creator has had an answer, and either may go.
+
+No store deletes on a condition, so a header is taken back by a swap: one that says that its dataset was withdrawn comes
+in its place if it is still the one that was looked at. Whoever has committed on it, or deleted the dataset with the
+files that it named, makes that swap fail. A withdrawn JSON header is deleted then, since other software would read it
+before the one that holds; nobody builds on it as long as there is a msgpack header, withdrawn or not. That one stays
+for the next commit to replace, or to delete with what else is left over.
 """
 
 from __future__ import annotations
 
-from kubothek.codec.header import decode_header
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+
+from kubothek.codec.header import decode_header, encode_header
 from kubothek.codec.keys import header_keys
-from kubothek.dataset.outcome import FIRST_PAUSE, TRIES, Committed, Lost, contains, patiently, read_back, unknown
-from kubothek.dataset.snapshot import Snapshot, find_snapshot
+from kubothek.dataset.outcome import FIRST_PAUSE, TRIES, Committed, Lost, contains, patiently, unknown
+from kubothek.dataset.snapshot import Snapshot, find_snapshot, pin_header
 from kubothek.dataset.versions import is_kept
 from kubothek.errors import CorruptDatasetError, StoreError
 from kubothek.model.header import Header
 from kubothek.model.staged import ChangeSet
 from kubothek.plan.apply import CREATION_TIME
+from kubothek.store.interface import Doubtful, Store, Swapped
 
 _PATIENCE = 2 * TRIES
 """Looks, each after twice as long as the one before: longer than a creator waits for the other."""
@@ -34,23 +45,19 @@ def settle_hidden(ours: Snapshot, found: Snapshot, change: ChangeSet, current: S
     Ours is taken back, but for one that holds what others have committed, hidden by one of a dataset that is just being
     created.
     """
-    store = ours.store
-    try:
-        stored = store.get_many([ours.key])[0]
-        if stored is None:
+    world, why = ours.store.world, f"{ours.key!r}, which gives way to {found.key!r}, cannot be taken back"
+    for attempt in range(TRIES):
+        now = patiently(partial(_look, ours), ours.uuid, change, world, why)
+        if now is None:
             return _deleted(ours, change, current)
-        built_on = current is not None or stored.etag != ours.etag
-        if not built_on or not _are_rivals(found.header, ours.header):
-            why = f"{ours.key!r}, which gives way to {found.key!r}, cannot be deleted"
-            patiently(lambda: store.delete([ours.key]), ours.uuid, change, store.world, why)
-            return Committed(found) if contains(found, change, current) else Lost()
-        if _waited_in_vain(found, ours.key):
-            if _version(found.header) > 1:
-                raise unknown(ours.uuid, change, f"{found.key!r}, on which others have committed, is in its way")
-            store.delete([found.key])
-    except StoreError as error:
-        raise unknown(ours.uuid, change, f"whether {found.key!r} is in its way cannot be read") from error
-    return Committed(ours)
+        built_on = current is not None or now.etag != ours.etag
+        if now.header.is_withdrawn or not built_on or not _are_rivals(found.header, ours.header):
+            if patiently(partial(_take_back, now, world.new_id()), ours.uuid, change, world, why):
+                return Committed(found) if contains(found, change, current) else Lost()
+        elif _clears(found, ours, change):
+            return Committed(ours)
+        world.pause(FIRST_PAUSE * 2**attempt)
+    raise unknown(ours.uuid, change, why)
 
 
 def _deleted(ours: Snapshot, change: ChangeSet, current: Snapshot | None) -> Committed:
@@ -58,6 +65,19 @@ def _deleted(ours: Snapshot, change: ChangeSet, current: Snapshot | None) -> Com
     if current is None:
         raise unknown(ours.uuid, change, f"{ours.key!r} was deleted since")
     return Committed(ours)
+
+
+def _clears(found: Snapshot, ours: Snapshot, change: ChangeSet) -> bool:
+    """Wait until a JSON header has given way to ours, or make it; tell whether it has."""
+    try:
+        if not _waited_in_vain(found, ours):
+            now = _look(found)
+            return now is None or now.header.is_withdrawn
+        if _version(found.header) > 1:
+            raise unknown(ours.uuid, change, f"{found.key!r}, on which others have committed, is in its way")
+        return _take_back(found, found.store.world.new_id())
+    except StoreError as error:
+        raise unknown(ours.uuid, change, f"whether {found.key!r} is in its way cannot be read") from error
 
 
 def settle_created(ours: Snapshot, change: ChangeSet) -> Committed | Lost:
@@ -71,19 +91,17 @@ def settle_created(ours: Snapshot, change: ChangeSet) -> Committed | Lost:
     store, other = ours.store, header_keys(ours.uuid)[1]
     why = f"whether {other!r} is in its way cannot be read"
     for attempt in range(TRIES):
-        if patiently(lambda: store.get_many([other])[0], ours.uuid, change, store.world, why) is None:
+        if patiently(partial(_beside, ours), ours.uuid, change, store.world, why) is None:
             return Committed(ours)
         store.world.pause(FIRST_PAUSE * 2**attempt)
-    found = read_back(ours.uuid, store, change)
-    if found is None or not contains(found, change, None):
+    now = patiently(partial(_look, ours), ours.uuid, change, store.world, why)
+    if now is None:
+        raise unknown(ours.uuid, change, f"{ours.key!r} was deleted since")
+    if now.etag != ours.etag and contains(now, change, None):
+        return Committed(now)  # somebody has built on it, and saw no other then
+    if patiently(partial(_take_back, now, store.world.new_id()), ours.uuid, change, store.world, why):
         return Lost()
-    if found.etag != ours.etag:
-        return Committed(found)  # somebody has built on it, and saw no other then
-    try:
-        store.delete([ours.key])
-    except StoreError as error:
-        raise unknown(ours.uuid, change, f"{other!r}, which another writer created, is in its way") from error
-    return Lost()
+    raise unknown(ours.uuid, change, f"{other!r}, which another writer created, is in its way")
 
 
 def settle_rivals(base: Snapshot) -> Snapshot | None:
@@ -94,23 +112,27 @@ def settle_rivals(base: Snapshot) -> Snapshot | None:
     Snapshot or None
         The base itself, or what is in its place once the other writer, or this one, has put it right.
     """
-    store, key = base.store, header_keys(base.uuid)[1]
-    if not base.shadowed or base.header.state is None or (other := _rival(base, key)) is None:
-        return base
-    if _waited_in_vain(base, key):
-        first = base.header.state.version == 1 and (_version(other) > 1 or is_kept(store, other))
-        store.delete([base.key if first else key])
-    return find_snapshot(base.uuid, store)
+    found: Snapshot | None = base
+    for _ in range(TRIES):
+        if found is None or not found.shadowed:
+            return found
+        rival = _beside(found)
+        if rival is None or not _are_rivals(found.header, rival.header):
+            return found
+        if _waited_in_vain(found, rival):
+            first = _version(found.header) == 1 and (_version(rival.header) > 1 or is_kept(base.store, rival.header))
+            _take_back(found if first else rival, base.store.world.new_id())
+        found = find_snapshot(base.uuid, base.store)
+    return found
 
 
-def _rival(base: Snapshot, key: str) -> Header | None:
-    """Return the header that the base hides, if its dataset is another one."""
-    blob = base.store.get_many([key])[0]
+def _beside(seen: Snapshot) -> Snapshot | None:
+    """Return the msgpack header beside a JSON one, if it can be read and was not withdrawn."""
     try:
-        header = None if blob is None else decode_header(blob.data, key)
+        found = _look_at(header_keys(seen.uuid)[1], seen.store)
     except CorruptDatasetError:  # nobody reads it
         return None
-    return header if header is not None and _are_rivals(base.header, header) else None
+    return None if found is None or found.header.is_withdrawn else found
 
 
 def _are_rivals(json: Header, msgpack: Header) -> bool:
@@ -123,11 +145,50 @@ def _version(header: Header) -> int:
     return 0 if header.state is None else header.state.version
 
 
-def _waited_in_vain(seen: Snapshot, key: str) -> bool:
-    """Wait until a writer has taken back one of two headers; tell whether nobody did."""
-    store = seen.store
+def _waited_in_vain(*seen: Snapshot) -> bool:
+    """Wait until one of two headers is not what it was; tell whether both are still the same."""
+    store = seen[0].store
     for attempt in range(_PATIENCE):
-        if any(blob is None for blob in store.get_many([seen.key, key])):
+        blobs = store.get_many([one.key for one in seen])
+        if any(blob is None or blob.etag != one.etag for blob, one in zip(blobs, seen, strict=True)):
             return False
         store.world.sleep(FIRST_PAUSE * 2**attempt)
+    return True
+
+
+def _look(seen: Snapshot) -> Snapshot | None:
+    """Return what is in the place of a header now, ``None`` where its dataset is not there any more."""
+    now = _look_at(seen.key, seen.store)
+    states = [one.header.state for one in (seen, now) if one is not None and one.header.state is not None]
+    return None if now is None or len({state.incarnation for state in states}) > 1 else now
+
+
+def _look_at(key: str, store: Store) -> Snapshot | None:
+    blob = store.get_many([key])[0]
+    return None if blob is None else pin_header(decode_header(blob.data, key), blob.etag, store)
+
+
+def _take_back(seen: Snapshot, write_id: str) -> bool:
+    """Withdraw a header if it is still the one that was looked at; tell whether that was so.
+
+    It may be done again with the same id where the store gave no answer.
+    """
+    store, state = seen.store, seen.header.state
+    if state is None:  # other software's
+        return False
+    if not seen.header.is_withdrawn:
+        nothing = seen.partitions.slice(0, 0)
+        gone = replace(state, commit=write_id, recent=(write_id,), unique_writes=(), cube_call=None, withdrawn=True)
+        header = replace(seen.header, partitions=nothing, indices={}, embedded_indices={}, state=gone)
+        data = encode_header(header)
+        outcome = store.replace(seen.key, data, seen.etag)
+        if not isinstance(outcome, Swapped):
+            blob = store.get_many([seen.key])[0]
+            if isinstance(outcome, Doubtful) and blob is not None and blob.etag == seen.etag:
+                raise outcome.error
+            if blob is None or blob.data != data:
+                return False
+    if seen.header.format == "json":
+        with suppress(StoreError):  # garbage then
+            store.delete([seen.key])
     return True

@@ -145,6 +145,12 @@ def find_snapshot(uuid: str, store: Store) -> Snapshot | None:
     return find_snapshots((uuid,), store)[0]
 
 
+def find_dataset(uuid: str, store: Store) -> Snapshot | None:
+    """Pin a dataset as it is now, or return ``None`` where there is none, or its creation was taken back."""
+    found = find_snapshot(uuid, store)
+    return None if found is None or found.header.is_withdrawn else found
+
+
 def load_snapshots(uuids: Iterable[str], store: Store) -> list[Snapshot]:
     """Pin several datasets, in their order, with their headers fetched at once; raises as ``load_snapshot`` does."""
     uuids = tuple(uuids)
@@ -184,12 +190,13 @@ def find_snapshots(uuids: Sequence[str], store: Store) -> list[Snapshot | None]:
 
 
 def _pin(uuid: str, json: Blob | None, msgpack: Blob | None, store: Store) -> Snapshot | None:
-    """Decode the header that counts."""
-    blob = msgpack if json is None else json
-    if blob is None:
-        return None
-    header = decode_header(blob.data, header_keys(uuid)[1 if json is None else 0])
-    return pin_header(header, blob.etag, store, shadowed=json is not None and msgpack is not None)
+    """Decode the header that counts: the JSON one, if its dataset was not withdrawn."""
+    keys = header_keys(uuid)
+    if json is not None:
+        header = decode_header(json.data, keys[0])
+        if msgpack is None or not header.is_withdrawn:
+            return pin_header(header, json.etag, store, shadowed=msgpack is not None)
+    return None if msgpack is None else pin_header(decode_header(msgpack.data, keys[1]), msgpack.etag, store)
 
 
 def pin_header(header: Header, etag: str, store: Store, *, shadowed: bool = False) -> Snapshot:

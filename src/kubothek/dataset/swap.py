@@ -10,7 +10,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
+from kubothek.codec.keys import deletion_key, is_deletion_key, private_root
 from kubothek.dataset.outcome import (
     FIRST_PAUSE,
     TRIES,
@@ -25,9 +27,9 @@ from kubothek.dataset.outcome import (
 )
 from kubothek.dataset.rivals import settle_created, settle_hidden
 from kubothek.dataset.snapshot import Snapshot, find_snapshot
-from kubothek.errors import StoreError
+from kubothek.errors import ObjectNotFoundError, StoreError
 from kubothek.model.staged import ChangeSet
-from kubothek.store.interface import LostRace, SwapOutcome, Swapped
+from kubothek.store.interface import LostRace, Store, SwapOutcome, Swapped
 
 
 def swap(ours: Snapshot, data: bytes, change: ChangeSet, current: Snapshot | None) -> Committed | Lost:
@@ -88,6 +90,8 @@ def _settle(
             return _unhidden(replace(ours, etag=stored.etag), change, current)
     if isinstance(outcome, LostRace) or lists_all_since(found, current):
         return Lost()
+    if current is None and found is None and _may_be_deleted(ours, change):
+        raise unknown(ours.uuid, change, "the dataset may have been created and deleted since") from outcome.error
     if etag_of(found) != etag_of(current):
         raise unknown(ours.uuid, change, "what is there now does not tell") from outcome.error
     return None
@@ -100,3 +104,27 @@ def _unhidden(ours: Snapshot, change: ChangeSet, current: Snapshot | None) -> Co
         if found is not None and found.header.format == "json":
             return settle_hidden(ours, found, change, current)
     return Committed(ours) if current is not None else settle_created(ours, change)
+
+
+def _may_be_deleted(ours: Snapshot, change: ChangeSet) -> bool:
+    """Whether a header that is not there may have been, and been deleted with the files that it named.
+
+    A deletion begins with a note and takes it away last. So where there is no note, it is over or has not begun, and
+    one of the files tells which.
+    """
+    store, state, files = ours.store, ours.header.state, [key for part in change.added for key in part.files.values()]
+
+    def look() -> bool:
+        notes = [info.key for info in store.list(private_root(ours.uuid)) if is_deletion_key(info.key)]
+        notes += [] if state is None else [deletion_key(ours.uuid, state.incarnation)]
+        return any(store.get_many(notes)) or not all(map(partial(_is_there, store), files[:1]))
+
+    return patiently(look, ours.uuid, change, store.world, "whether it was deleted cannot be read")
+
+
+def _is_there(store: Store, key: str) -> bool:
+    try:
+        store.info(key)
+    except ObjectNotFoundError:
+        return False
+    return True

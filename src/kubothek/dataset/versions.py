@@ -242,6 +242,7 @@ def _adopted_state(
         incarnation=commit if last is None else last.incarnation,
         schema=snapshot.schemas,
         oldest=1 if last is None else last.oldest,
+        streams={} if last is None else last.streams,
         info=CommitInfo(
             time=stored_at(snapshot),
             operation=FOREIGN_COMMIT,

@@ -14,7 +14,7 @@ from typing import Any
 from kubothek.codec.keys import check_table, check_uuid
 from kubothek.dataset.commit import commit
 from kubothek.dataset.dataset import Dataset
-from kubothek.dataset.snapshot import Snapshot, find_snapshot
+from kubothek.dataset.snapshot import Snapshot, find_dataset
 from kubothek.dataset.staging.arguments import (
     check_flag,
     check_header_format,
@@ -127,7 +127,7 @@ def write_dataset(
     check_uuid(uuid)
     check_table(table)
     given = None if table == SINGLE_TABLE else table
-    base = find_snapshot(uuid, opened)
+    base = find_dataset(uuid, opened)
     if base is not None and not overwrite:
         raise AlreadyExistsError(
             f"Dataset {uuid!r} exists already in {opened.url}. Choose another name, pass overwrite=True to replace "
@@ -211,7 +211,7 @@ def update_dataset(
     check_header_format(header_format)
     opened = open_store(store)
     check_uuid(uuid)
-    base = find_snapshot(uuid, opened)
+    base = find_dataset(uuid, opened)
     keys, indices = stored_layout(base, partition_on, secondary_indices, uuid)
     layout = parse_layout(
         partition_on=keys,

@@ -196,13 +196,20 @@ def _source(store: Store, key: str, size: int | None, end: int = FOOTER_BYTES) -
 
 
 def _csv_source(store: Store, key: str, size: int | None) -> Callable[[], pa.NativeFile]:
-    """Return how to open a text file, which is fetched at once where it is small."""
+    """Return how to open a text file, which is fetched at once where it is small.
+
+    Arrow's threads read ahead, after an error too, and would abort a program that ends just then if they let go of an
+    object of Python's. So they get a copy in memory of their own.
+    """
     source = _source(store, key, size, 0)
-    if not isinstance(source, FetchedFile):
+    if isinstance(source, str):
         return lambda: store.open_file(key, size)
-    if source.size() <= REQUEST_BYTES:
-        source.fetch_end(source.size())
-    return lambda: readable(source.again())
+    if isinstance(source, FetchedFile) and source.size() > REQUEST_BYTES:
+        return lambda: readable(source.again())
+    copy = pa.BufferOutputStream()
+    copy.write(store.get(key).data)
+    data = copy.getvalue()
+    return lambda: pa.BufferReader(data)
 
 
 def _footer(source: Any, key: str) -> pq.FileMetaData:

@@ -8,6 +8,7 @@ one row per partition, because a dataset may have a million of them. The wire sh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,12 +16,19 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from kubothek.errors import InvalidInputError
+
 HeaderFormat = Literal["json", "msgpack"]
 
 METADATA_VERSION = 4
 SINGLE_TABLE = "table"
 FILE_PREFIX = "file/"
 """Columns ``file/<table>`` of :attr:`Header.partitions` hold the storage key of that table's data file."""
+STREAMS_AT_MOST = 1024
+"""Streaming queries of which a header knows the last batch."""
+STREAM_QUERY = r"^[!-~]{1,256}\Z"
+"""What the id of a streaming query looks like: visible ASCII."""
+BATCH_AT_MOST = 2**63 - 1
 
 
 def partitions_schema(tables: tuple[str, ...]) -> pa.Schema:
@@ -64,6 +72,40 @@ class CommitInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamBatch:
+    """One batch of a streaming query: the query's id, and the batch's number, which counts up from 0.
+
+    A commit of the batch takes effect once, however often it is repeated.
+
+    Raises
+    ------
+    InvalidInputError
+        The id is no text of 1 to 256 visible ASCII characters, or the number is none, or negative.
+
+    Examples
+    --------
+    >>> StreamBatch("5f2c", 3).is_recorded({"5f2c": 3}), StreamBatch("5f2c", 4).is_recorded({"5f2c": 3})
+    (True, False)
+    """
+
+    query: str
+    number: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.query, str) or not re.match(STREAM_QUERY, self.query):
+            raise InvalidInputError(
+                f"The id of a streaming query is a text of 1 to 256 visible ASCII characters, and not {self.query!r}."
+            )
+        number = self.number
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= BATCH_AT_MOST:
+            raise InvalidInputError(f"The number of a batch is an integer from 0 to 2**63 - 1, and not {number!r}.")
+
+    def is_recorded(self, streams: Mapping[str, int]) -> bool:
+        """Tell whether the batch, or a later one of its query, is among the last ones of some queries."""
+        return self.number <= streams.get(self.query, -1)
+
+
+@dataclass(frozen=True, slots=True)
 class CommitState:
     """Our own part of the header: what the commit protocol and the planner know beyond version 4 of the format.
 
@@ -74,8 +116,10 @@ class CommitState:
     file holds exactly the types of the schema of record. ``cube_call`` is the call that made this header, where that
     commits to several datasets. ``withdrawn`` says that the creation of the dataset was taken back, so that it counts
     as absent. ``info`` tells about the commit, where its writer noted that. Versions before ``oldest`` have been given
-    up: their files may be gone. For ``hold`` seconds others are asked not to commit. ``extra`` keeps entries that a
-    later version wrote.
+    up: their files may be gone. For ``hold`` seconds others are asked not to commit. ``streams`` has the number of the
+    last committed batch of each streaming query, the query that committed last being the last. ``lineage`` says of a
+    dataset that was computed from others of its cube which partitions of these it holds the result of: their labels, by
+    the id of the dataset. ``extra`` keeps entries that a later version wrote.
     """
 
     version: int
@@ -90,6 +134,8 @@ class CommitState:
     info: CommitInfo | None = None
     oldest: int = 1
     hold: float = 0.0
+    streams: Mapping[str, int] = field(default_factory=dict)
+    lineage: Mapping[str, pa.Array] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from kubothek.model.condition import Condition
-from kubothek.model.header import CubeCall, Header, HeaderFormat
+from kubothek.model.header import CubeCall, Header, HeaderFormat, StreamBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,10 @@ class ChangeSet:
     it. ``unique_write`` is the file-name prefix of a write whose cells were checked to be unique, ``cube_call`` the
     call of which this is one of several commits. ``oldest`` gives up all versions before it. ``hold`` asks
     others not to commit for so many seconds. ``restored_version`` says
-    which version of this dataset ``restore`` brings back, where that is one.
+    which version of this dataset ``restore`` brings back, where that is one. ``batch`` is the batch of a streaming
+    query that the change is: where the dataset has it already, nothing is committed. ``lineage`` is what the whole
+    content was computed from, once the change is made (``None``: what was known of it, but for the physical partitions
+    from which the change removes something; see ``CommitState.lineage``).
     """
 
     write_id: str
@@ -84,3 +87,5 @@ class ChangeSet:
     oldest: int = 1
     hold: float = 0.0
     restored_version: int | None = None
+    batch: StreamBatch | None = None
+    lineage: Mapping[str, pa.Array] | None = None

@@ -31,12 +31,14 @@ from kubothek.plan.dataset_layout import (
     next_indices,
     next_layout,
 )
+from kubothek.plan.lineage import LabelTexts
 from kubothek.plan.next_state import (
     Committer,
     check_not_expired,
     content_state,
     effect_between,
     effect_of_parts,
+    next_lineage,
     next_state,
     unique_writes,
 )
@@ -85,6 +87,7 @@ def apply_change(
     uuid: str,
     by: Committer,
     label_prefixes: Callable[[pa.Array], pa.Array],
+    label_texts: LabelTexts,
     deleted: pa.Array = NO_LABELS,
 ) -> Candidate:
     """Return what a dataset becomes by a change.
@@ -101,6 +104,8 @@ def apply_change(
         Who commits, and when: that is the time of creation of a new or overwritten dataset.
     label_prefixes
         Gives the write prefixes of labels (``kubothek.codec.labels.label_prefixes``).
+    label_texts
+        Gives the texts of partition values in labels (``kubothek.codec.labels.label_texts``).
     deleted
         Labels that the change's delete scope selects in this base.
 
@@ -113,16 +118,18 @@ def apply_change(
     InvalidInputError
         The change does not fit the base, or is not complete in itself.
     """
-    _check_existence(base, change, uuid)
+    there = None if base is not None and base.header.is_withdrawn else base
+    _check_existence(there, change, uuid)
     if change.restore is not None:
         return _restored(base, change.restore, change, uuid, by)
-    kept = None if change.overwrite else base
+    kept = None if change.overwrite else there
     layout = next_layout(kept, change, uuid)
     indices = next_indices(kept, change, layout, uuid)
     check_values(indices, change, layout, uuid)
     removed = removed_labels(kept, change, deleted, uuid)
     partitions = _next_partitions(kept, change, removed, tuple(layout.schemas), uuid)
-    content = content_state(kept, change, layout, unique_writes(kept, change, partitions, removed, label_prefixes))
+    unique = unique_writes(kept, change, partitions, removed, label_prefixes)
+    content = content_state(kept, change, layout, unique, next_lineage(kept, change, removed, label_texts))
     gone = base.partitions.num_rows if base is not None and change.overwrite else len(removed)
     effect = effect_of_parts((*change.revived, *change.added), gone)
     merges = tuple(_merge(column, kept, change, layout, removed) for column in indices)

@@ -69,6 +69,8 @@ def _reasons(change: ChangeSet, old: Base | None, new: Base | None, uuid: str) -
     # a restored header counts on files that may have gone meanwhile
     if change.overwrite and change.restore is None and not change.must_be_absent:
         return
+    if old is None and new is not None and new.header.is_withdrawn:
+        return
     if new is None:
         if old is not None and not change.must_be_absent:
             yield "the dataset was deleted meanwhile."
@@ -80,6 +82,7 @@ def _reasons(change: ChangeSet, old: Base | None, new: Base | None, uuid: str) -
         yield from _indices_gone(change, old.header, new.header)
         yield from _partitions_gone(change, old, new)
         yield from _index_outdated(change, old, new)
+        yield from _computed_meanwhile(change, old, new)
     try:
         layout = next_layout(new, change, uuid)
         next_indices(new, change, layout, uuid)
@@ -127,3 +130,10 @@ def _index_outdated(change: ChangeSet, old: Base, new: Base) -> Iterator[str]:
     same = len(before) == len(after) and pc.all(pc.is_in(before, value_set=after.combine_chunks())).as_py() is not False
     if change.build_indices and not same:
         yield f"the partitions that the index on {listed(change.build_indices)} was built from changed meanwhile."
+
+
+def _computed_meanwhile(change: ChangeSet, old: Base, new: Base) -> Iterator[str]:
+    """What was computed from a dataset's sources says it of the whole content, as it was seen."""
+    before, after = ({} if one.header.state is None else one.header.state.lineage for one in (old, new))
+    if change.lineage is not None and before != after:
+        yield "others computed some of it anew meanwhile, or removed what had been computed."

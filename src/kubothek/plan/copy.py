@@ -115,6 +115,7 @@ def _content_state(source: Base) -> CommitState:
         schema=source.schemas,
         unique_writes=() if state is None else state.unique_writes,
         conformed=state is not None and state.conformed,
+        lineage={} if state is None else state.lineage,
     )
 
 

@@ -1,13 +1,13 @@
 """What our own part of a header says after a commit: whose it is, what it did, and what still holds of the content.
 
-Two kinds of entries meet there. Some describe the content (schema, checked writes, conformity) and come from the change
-or from the version that is brought back. The others describe the commit (number, ids, incarnation, what happened) and
-go on from the header that is replaced, whatever the content.
+Two kinds of entries meet there. Some describe the content (schema, checked writes, conformity, lineage) and come from
+the change or from the version that is brought back. The others describe the commit (number, ids, incarnation, streaming
+queries, what happened) and go on from the header that is replaced, whatever the content.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kubothek.errors import SnapshotExpiredError
-from kubothek.model.header import CommitInfo, CommitState
+from kubothek.model.header import STREAMS_AT_MOST, CommitInfo, CommitState, StreamBatch
 from kubothek.model.staged import ChangeSet, StagedPartition
 from kubothek.plan.dataset_layout import Base, DatasetLayout
+from kubothek.plan.lineage import LabelTexts, remaining_lineage
 
 RECENT_COMMITS = 64
 
@@ -86,6 +87,7 @@ def next_state(
         cube_call=call,
         oldest=change.oldest if last is None else max(last.oldest, change.oldest),
         hold=change.hold,
+        streams=_next_streams({} if last is None or last.withdrawn else last.streams, change.batch),
         info=CommitInfo(
             time=by.time,
             operation=change.operation,
@@ -98,8 +100,20 @@ def next_state(
     )
 
 
+def _next_streams(streams: Mapping[str, int], batch: StreamBatch | None) -> Mapping[str, int]:
+    """Return the last batch of each query, the last one of all at the end; those that came first are forgotten."""
+    if batch is None:
+        return streams
+    others = [(query, number) for query, number in streams.items() if query != batch.query]
+    return dict([*others, (batch.query, batch.number)][-STREAMS_AT_MOST:])
+
+
 def content_state(
-    base: Base | None, change: ChangeSet, layout: DatasetLayout, unique_writes: tuple[str, ...]
+    base: Base | None,
+    change: ChangeSet,
+    layout: DatasetLayout,
+    unique_writes: tuple[str, ...],
+    lineage: Mapping[str, pa.Array],
 ) -> CommitState:
     """Return what our own state says about the content that a change makes, the commit itself left open."""
     last = None if base is None else base.header.state
@@ -111,6 +125,7 @@ def content_state(
         schema=layout.schemas,
         unique_writes=unique_writes,
         conformed=_is_conformed(base, change, layout),
+        lineage=lineage,
         extra={} if last is None else last.extra,
     )
 
@@ -143,6 +158,16 @@ def unique_writes(
     if change.unique_write is None or not change.added:
         return unique
     return (*(u for u in unique if u != change.unique_write), change.unique_write)
+
+
+def next_lineage(
+    base: Base | None, change: ChangeSet, removed: pa.Array, label_texts: LabelTexts
+) -> Mapping[str, pa.Array]:
+    """Return what the content was computed from, as the change says it or as far as it is still known."""
+    if change.lineage is not None:
+        return change.lineage
+    state = None if base is None else base.header.state
+    return {} if state is None else remaining_lineage(state.lineage, removed, label_texts)
 
 
 def check_not_expired(base: Base, content: CommitState, change: ChangeSet, uuid: str) -> None:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from kubothek.codec.keys import check_uuid, index_key, is_deletion_key, schema_key
 from kubothek.dataset.commit import commit
 from kubothek.dataset.dataset import Dataset
-from kubothek.dataset.snapshot import Snapshot, find_snapshot, load_snapshot
+from kubothek.dataset.snapshot import Snapshot, find_dataset, load_snapshot
 from kubothek.dataset.staging.arguments import check_flag
 from kubothek.dataset.upkeep.objects import find_headers, list_objects
 from kubothek.dataset.upkeep.retained import without_needed
@@ -105,7 +105,7 @@ def copy_dataset(
     check_uuid(name)
     if name == uuid and target == origin:
         raise InvalidInputError(f"Dataset {uuid!r} cannot be copied onto itself; give to_uuid or to_store.")
-    source, base = load_snapshot(uuid, origin), find_snapshot(name, target)
+    source, base = load_snapshot(uuid, origin), find_dataset(name, target)
     if base is not None and not overwrite:
         raise AlreadyExistsError(
             f"Dataset {name!r} exists already in {target.url}. Choose another name, or pass overwrite=True to replace "

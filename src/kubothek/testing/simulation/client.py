@@ -202,8 +202,8 @@ class ClientStore(Store):
 
     def create(self, key: str, data: bytes, *, durable: bool = True) -> SwapOutcome:
         """See :meth:`Store.create`."""
-        run = self._run
-        late = lambda: self.objects.create_late(key, data, run)
+        run, asked = self._run, self.objects.moment
+        late = lambda: self.objects.create_late(key, data, run, asked)
         return self._call("create", key, lambda: self.objects.create(key, data, run), late)
 
     def replace(self, key: str, data: bytes, etag: str) -> SwapOutcome:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kubothek.codec.header import decode_header
 from kubothek.codec.keys import header_keys, history_prefix, parse_version_key, schema_key
 from kubothek.model.header import SINGLE_TABLE
 from kubothek.testing.simulation.client import ClientStore, Simulation
@@ -42,7 +43,8 @@ _FOREIGN = {"overwritten_commit"}
 def dataset_leftovers(simulation: Simulation, seed: int) -> Iterator[str]:
     """Yield what does not work with the dataset, or lies about."""
     last = ClientStore("last client", simulation, f"{seed}")
-    exists = any(key in simulation.objects.now for key in header_keys(DATASET))
+    found = [(key, simulation.objects.now.get(key)) for key in header_keys(DATASET)]
+    exists = any(life is not None and not decode_header(life.data, key).is_withdrawn for key, life in found)
     change = Update(((9001, 1, "a"),), names_layout=not exists)
     did = _do(simulation, last, [change])
     if not _are_done(did):  # of two datasets that were created at once, it had seen the one that then gave way
@@ -80,7 +82,8 @@ def _wrong_versions(simulation: Simulation, client: ClientStore) -> Iterator[str
         versions = [entry.version for entry in history.answer]
         if versions != list(range(versions[0], versions[-1] - 1, -1)):
             yield f"the history has gaps: {versions}"
-        own = [entry.version for entry in history.answer if not entry.is_foreign]
+        absent = {e.version for e in Ledger(simulation.objects).entries if e.uuid == DATASET and e.header.is_withdrawn}
+        own = [entry.version for entry in history.answer if not entry.is_foreign and entry.version not in absent]
         yield from _failures(_do(simulation, client, [ReadVersion(min(own))]))
 
 

@@ -25,6 +25,8 @@ _RECENT = 64
 
 def wrong_header(ledger: Ledger, entry: Entry) -> Iterator[str]:
     """Check rows, indices and number of a header, and what it was made on."""
+    if entry.gives_way:
+        return
     yield from _wrong_rows(ledger, entry)
     for column in entry.header.indices:
         said, held = entry.index(column), entry.postings(column)
@@ -110,7 +112,7 @@ def _wrong_base(ledger: Ledger, entry: Entry, run: Run) -> Iterator[str]:
     while parent is not None and parent.is_request and parent.run is run:
         parent = parent.parent
     if isinstance(operation, CreateEmpty) or (isinstance(operation, Write) and not operation.overwrite):
-        if parent is not None:
+        if parent is not None and not parent.header.is_withdrawn:
             yield "it was to be new, and replaced another"
         return
     if entry.is_undo or entry.is_request or parent is None or operation.tidies:

@@ -77,6 +77,11 @@ class Entry:
         return self.header.metadata.get(CREATION_TIME)
 
     @property
+    def gives_way(self) -> bool:
+        """Whether it only says that the header in whose place it stands was taken back."""
+        return _gives_way(self.header)
+
+    @property
     def is_request(self) -> bool:
         """Whether it only asks others to hold back."""
         return self.state is not None and self.state.hold > 0
@@ -170,6 +175,12 @@ def sum_rows(parts: Iterable[Rows]) -> Rows:
     return total
 
 
+def _gives_way(header: Header) -> bool:
+    """Whether a header stands in the place of one that its writer took back, and ends its line as a deletion does."""
+    state = header.state
+    return state is not None and state.withdrawn and state.recent == (state.commit,)
+
+
 class Ledger:
     """All headers of a simulation, in the order in which they were put."""
 
@@ -180,7 +191,8 @@ class Ledger:
         first: dict[tuple[int, str], str] = {}
         for life in objects.headers:
             header = _decoded(life.data, life.key)
-            entry = Entry(objects, life, header, None if life.before is None else known[id(life.before)])
+            replaced = None if life.before is None else known[id(life.before)]
+            entry = Entry(objects, life, header, None if _gives_way(header) else replaced)
             run, state = life.by, header.state
             cube_call = run is not None and isinstance(run.operation, CubeOperation) and not entry.is_request
             if run is not None and state is not None and cube_call:
@@ -193,13 +205,13 @@ class Ledger:
     def of_run(self, run: Run, uuid: str) -> list[Entry]:
         """Return what a run has committed to a dataset, but for what was taken back, what takes back, and requests."""
         own = [entry for entry in self.entries if entry.run is run and entry.uuid == uuid]
-        return [one for one in own if not (one.is_undo or one.is_foreign or one.is_taken_back or one.is_request)]
+        counted = [one for one in own if not (one.is_undo or one.is_foreign or one.is_request)]
+        return [one for one in counted if not (one.is_taken_back or one.gives_way)]
 
     def current(self, uuid: str) -> Entry | None:
         """Return the header that counts at the end."""
         lives = [self.objects.now.get(key) for key in header_keys(uuid)]
-        life = next((life for life in lives if life is not None), None)
-        return next((entry for entry in self.entries if entry.life is life), None)
+        return _counting([entry for entry in self.entries if entry.life in lives])
 
     def between(self, uuid: str, start: int, end: int) -> list[Entry | None]:
         """Return the headers that were there at some moment between two, and ``None`` if there was a moment of none."""
@@ -214,13 +226,8 @@ class Ledger:
 
     def base(self, run: Run, uuid: str) -> Entry | None:
         """Return the header that a run saw when it first looked."""
-        for key in header_keys(uuid):
-            moment = run.looks.get(key)
-            lived = [e for e in self.entries if e.life.key == key]
-            seen = next((e for e in lived if moment is not None and _is_there(e, moment)), None)
-            if seen is not None:
-                return seen
-        return None
+        looks = {key: moment for key in header_keys(uuid) if (moment := run.looks.get(key)) is not None}
+        return _counting([e for e in self.entries if e.life.key in looks and _is_there(e, looks[e.life.key])])
 
     def kept(self, uuid: str, incarnation: str, version: int) -> list[CommitState]:
         """Return the states in all copies that were ever kept of a version."""
@@ -237,3 +244,10 @@ class Ledger:
 
 def _is_there(entry: Entry, moment: int) -> bool:
     return entry.life.born <= moment and (entry.life.died is None or entry.life.died > moment)
+
+
+def _counting(entries: Iterable[Entry]) -> Entry | None:
+    """Return the one of two headers that holds: the JSON one, if it was not taken back."""
+    found = {entry.header.format: entry for entry in entries}
+    first, second = found.get("json"), found.get("msgpack")
+    return second if first is None or (second is not None and first.header.is_withdrawn) else first

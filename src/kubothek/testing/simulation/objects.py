@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from kubothek.codec.keys import HEADER_SUFFIXES
 from kubothek.errors import ObjectNotFoundError
@@ -18,6 +18,8 @@ from kubothek.testing.simulation.runs import Run
 from kubothek.testing.simulation.world import Clock
 
 _SUFFIXES = tuple(HEADER_SUFFIXES.values())
+_LONGEST_LAG = timedelta(hours=1)
+"""Of a listing; far below the age that garbage must have."""
 
 
 @dataclass(slots=True, eq=False)
@@ -80,13 +82,14 @@ class Objects:
         """Put an object if nothing is there."""
         return LostRace() if key in self.now else Swapped(self.put(key, data, by))
 
-    def create_late(self, key: str, data: bytes, by: Run | None) -> SwapOutcome:
-        """Put an object if nothing is there, and the same was not there already.
+    def create_late(self, key: str, data: bytes, by: Run | None, asked: int) -> SwapOutcome:
+        """Put an object if nothing is there, and nothing has been there since the moment at which this was asked for.
 
-        A creation that was repeated with success, and whose first request still arrives when the object has been
-        deleted again, would bring it back. No client of a store without fences can prevent that.
+        A creation without an answer that still arrives when others have created and deleted the object meanwhile, or
+        the same client has by another request, would bring back what is gone. No client of a store without fences can
+        prevent that.
         """
-        was = any(life.data == data for life in self.lives.get(key, ()))
+        was = any(life.born > asked for life in self.lives.get(key, ()))
         return LostRace() if was else self.create(key, data, by)
 
     def replace(self, key: str, data: bytes, etag: str, by: Run | None) -> SwapOutcome:
@@ -103,10 +106,12 @@ class Objects:
                 found.died, found.ended_by = self.moment, by
 
     def listing(self, prefix: str, lag: int = 0) -> list[Life]:
-        """Return what is there, sorted by key; with a lag, what was there so many changes ago."""
+        """Return what is there, sorted by key; with a lag, what was there so many changes ago, but no long time ago."""
         if not lag:
             return [self.now[key] for key in sorted(self.now) if key.startswith(prefix)]
         then = self.moment - lag
         lives = [life for key, lives in self.lives.items() if key.startswith(prefix) for life in lives]
-        seen = [life for life in lives if life.born <= then and (life.died is None or life.died > then)]
+        known = self.clock.now - _LONGEST_LAG
+        there = [life for life in lives if life.died is None or life.died > then]
+        seen = [life for life in there if life.born <= then or life.modified <= known]
         return sorted(seen, key=lambda life: life.key)
