@@ -19,7 +19,11 @@ NPM = $(SERVERS)/bin/node "$$(dirname "$$(readlink -f $(SERVERS)/bin/node)")/../
 COMPILE := $(UV) pip compile --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--custom-compile-command "make lock" --upgrade --quiet
 # Needs a JVM; everything else is tested without one.
-SPARK := tests/spark src/kubothek/spark src/kubothek/engine/spark.py
+SPARK := tests/spark src/kubothek/spark src/kubothek/engine/spark
+# A server of Spark Connect in a process of its own; the process that is its client can have no other session.
+CONNECT := tests/connect
+# A cluster on this machine, whose executors have the package from a zip.
+CLUSTER := tests/cluster
 # The corpus of Kartothek's answers, other software that reads what we wrote, and writers in processes of their own.
 OTHERS := tests/oracle tests/interop tests/processes
 # The object stores.
@@ -31,7 +35,7 @@ WITH_KARTOTHEK := tests/interop/test_kartothek.py
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test unit others-test servers-test spark-test servers-env kartothek-env kartothek-test lint types format fuzz bench lock clean
+.PHONY: help install demo test unit others-test servers-test spark-test connect-test cluster-test servers-env kartothek-env kartothek-test lint types format fuzz bench lock clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | sort \
@@ -42,10 +46,10 @@ install: $(READY)  ## Make the environment in .venv (needs Python 3.11 or newer,
 demo: $(READY)  ## See it work: a cube of flights, written and queried on Spark
 	$(VENV)/bin/kubothek demo $(ARGS)
 
-test: unit others-test servers-test spark-test  ## Run all tests
+test: unit others-test servers-test spark-test connect-test cluster-test  ## Run all tests
 
 unit: $(READY)  ## Run the tests and examples that need no JVM
-	$(PY) -m pytest tests src $(SPARK:%=--ignore=%) $(OTHERS:%=--ignore=%) --ignore=$(WITH_SERVERS) --numprocesses=auto $(ARGS)
+	$(PY) -m pytest tests src $(SPARK:%=--ignore=%) --ignore=$(CONNECT) --ignore=$(CLUSTER) $(OTHERS:%=--ignore=%) --ignore=$(WITH_SERVERS) --numprocesses=auto $(ARGS)
 
 others-test: $(READY) $(INTEROP_READY)  ## Run the corpus of Kartothek's answers, Plateau on our data, and competing processes
 	$(PY) -m pytest $(OTHERS) --ignore=$(WITH_KARTOTHEK) --numprocesses=auto $(ARGS)
@@ -55,6 +59,12 @@ servers-test: $(READY) $(SERVERS_READY)  ## Run the tests against object stores:
 
 spark-test: $(READY)  ## Run the tests and examples that need Spark
 	$(PY) -m pytest $(SPARK) $(ARGS)
+
+connect-test: $(READY)  ## Run the tests with a session of Spark Connect, and a server that they start on this machine
+	$(PY) -m pytest $(CONNECT) $(ARGS)
+
+cluster-test: $(READY)  ## Run the tests on a Spark cluster that they start on this machine (Linux)
+	$(PY) -m pytest $(CLUSTER) $(ARGS)
 
 servers-env: $(SERVERS_READY)  ## Make the environment of the servers in .servers
 

@@ -27,6 +27,8 @@ PUBLIC = [
     "Query",
     "Scan",
     "StagedPartition",
+    "StalePartition",
+    "StalePartitions",
     "Store",
     "append_to_cube",
     "build_cube",
@@ -50,8 +52,10 @@ PUBLIC = [
     "hash_dataset",
     "open_dataset",
     "query_cube",
+    "refresh_cube",
     "remove_partitions",
     "rollback_dataset",
+    "stale_partitions",
     "update_cube",
     "update_dataset",
     "verify_dataset",
@@ -101,5 +105,6 @@ def test_order_of_arguments(name: str) -> None:
     parameters = inspect.signature(getattr(kubothek, name)).parameters.values()
     positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     order = ["data", "schema", "cube", "uuid_prefix", "uuid", "store", "to", "columns", "where", "condition", "value"]
+    order += ["dataset", "compute", "spark"]
     assert positional == [name for name in order if name in positional]
     assert ("store" in positional) is not name.startswith("condition_")

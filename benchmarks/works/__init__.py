@@ -14,12 +14,13 @@ from pyspark.sql import SparkSession
 from benchmarks.data import Data, Size
 from benchmarks.figures import Figures
 from benchmarks.timing import Case
-from benchmarks.works import commits, cube, local, lookup, memory, scan, wide, write
+from benchmarks.works import commits, cube, local, lookup, memory, scan, source, wide, write
 
 ON_SPARK: Mapping[str, Callable[[SparkSession, Data], Iterator[Case]]] = {
     "cube": cube.cases,
     "wide": wide.cases,
     "scan": scan.cases,
+    "source": source.cases,
     "write": write.cases,
     "local": local.cases,
 }

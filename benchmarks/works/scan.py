@@ -20,9 +20,9 @@ EVERYTHING = ("p", "x", "y", "n1", "n2", "v1", "v2", "v3", "s1", "s2")
 def cases(spark: SparkSession, data: Data) -> Iterator[Case]:
     """Three columns of ten, 2 % of the rows, 8 of the files, and everything."""
     few = f"p < {max(data.size.partitions // 16, 1)}"
-    yield _case(spark, data, "3 of 10 columns", SUMMED, None, _sums, goal=1 / 1.2)
-    yield _case(spark, data, "2 % of the rows", SUMMED, "n1 < 20", _sums, goal=1 / 0.7)
-    yield _case(spark, data, "8 of 128 files", SUMMED, few, _sums)
+    yield _case(spark, data, "3 of 10 columns", SUMMED, None, sums, goal=1 / 1.2)
+    yield _case(spark, data, "2 % of the rows", SUMMED, "n1 < 20", sums, goal=1 / 0.7)
+    yield _case(spark, data, "8 of 128 files", SUMMED, few, sums)
     yield _full(spark, data)
 
 
@@ -51,7 +51,7 @@ def _full(spark: SparkSession, data: Data) -> Case:
 
     @cache
     def dropped(who: str) -> pa.Table:
-        return _sums(frames[who](spark, data, EVERYTHING, None))
+        return sums(frames[who](spark, data, EVERYTHING, None))
 
     def drain(who: str) -> None:
         frames[who](spark, data, EVERYTHING, None).write.format("noop").mode("overwrite").save()
@@ -74,5 +74,6 @@ def _theirs(spark: SparkSession, data: Data, columns: Sequence[str], where: str 
     return (frame if where is None else frame.where(where)).select(*columns)
 
 
-def _sums(frame: DataFrame) -> pa.Table:
+def sums(frame: DataFrame) -> pa.Table:
+    """Sum up the columns that all cases read."""
     return frame.agg(sql.count("*").alias("rows"), *(sql.sum(name).alias(name) for name in SUMMED)).toArrow()

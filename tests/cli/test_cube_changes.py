@@ -17,6 +17,7 @@ from kubothek import (
     delete_cube,
     discover_cube,
     query_cube,
+    refresh_cube,
     remove_partitions,
 )
 from kubothek.errors import StoreError
@@ -154,6 +155,22 @@ def test_cleanup_gives_up_versions() -> None:
     result = run(store.url, "c", "cleanup", "--older-than", "0s", "--keep", "1", "--yes")
     assert (result.exit_code, "c++seed/table/p=1/" in result.stdout) == (0, True)
     assert query_cube("c", store).to_arrow() == before
+
+
+def test_stale_partitions_are_listed() -> None:
+    """One a line with its reason, for people and for programs; nothing has changed by looking."""
+    store = written()
+    refresh_cube(CUBE, store, "sums", lambda rows: rows.select(["x", "p"]).append_column("s1", rows["v1"]))
+    assert run(store.url, "c", "stale", "sums").stdout.splitlines()[-1] == "0 of 2 partitions stale"
+    remove_partitions("c", store, "p == 1", datasets="seed")
+    before = keys(store)
+    assert run(store.url, "c", "stale", "sums").stdout.splitlines()[1:] == [
+        "vanished  p=1",
+        "1 of 2 partitions stale",
+    ]
+    found = json.loads(run(store.url, "c", "stale", "sums", "--json").stdout)
+    assert (found["stale"], found["partitions"]) == ([{"values": {"p": 1}, "reason": "vanished"}], 2)
+    assert (run(store.url, "c", "stale", "seed").exit_code, keys(store)) == (1, before)
 
 
 def test_a_pin_is_printed_and_asked_for() -> None:

@@ -32,7 +32,7 @@ def test_a_cube_lists_its_commands(arguments: list[str]) -> None:
     """Whatever cube is named, there or not: what could be done with it."""
     output = run(*arguments).output
     assert output.startswith(f"Usage: kubothek {arguments[0]} [OPTIONS] COMMAND [ARGS]...\n")
-    commands = {"info", "stats", "query", "explain", "check", "index", "copy", "cleanup", "delete"}
+    commands = {"info", "stats", "query", "explain", "check", "stale", "index", "copy", "cleanup", "delete"}
     assert commands <= {line.split()[0] for line in output.splitlines() if line.strip()}
 
 

@@ -1,4 +1,4 @@
-"""Steps are told where nobody watches: in a file or a log."""
+"""Steps are told on a terminal, and where nobody watches: in a file or a log."""
 
 from __future__ import annotations
 
@@ -25,6 +25,24 @@ def test_a_step_is_a_line_when_it_is_done() -> None:
         step.outcome = "3 rows"
     assert file.getvalue().split() == ["✓", "write", "3", "rows", "0", "ms"]
     assert [(done.title, done.outcome) for done in steps.done] == [("write", "3 rows")]
+
+
+class Terminal(io.StringIO):
+    """A file that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_has_a_bar_while_a_step_runs() -> None:
+    """It says how many tasks are done, and nothing between two steps."""
+    file = Terminal()
+    steps = Steps(Console(file=file, width=80, force_terminal=True))
+    with steps.step("write"):
+        steps.report(StageTasks(done=3, running=1, total=1234))
+    steps.report(StageTasks(7, 0, 7))
+    assert "3 of 1,234 tasks" in file.getvalue()
+    assert "7 of 7" not in file.getvalue()
 
 
 def test_a_step_that_fails_is_not_done() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kubothek.spark.progress import StageTasks, running_tasks, watch_tasks
+from kubothek.spark.progress import StageTasks, ToldTasks, running_tasks, watch_tasks
 
 
 class Tracker:
@@ -59,3 +59,25 @@ def test_a_report_that_fails_ends_the_reports_only() -> None:
 
     with watch_tasks(session(Tracker({})), report, every=0.001):
         assert asked.wait(5)
+
+
+def stage(done: int, total: int, *, ended: bool = False) -> Any:
+    """Return what a server of Connect tells of one stage."""
+    return SimpleNamespace(num_completed_tasks=done, num_tasks=total, done=ended)
+
+
+def test_operations_of_a_server_are_added_until_they_are_done() -> None:
+    """Each tells of its own stages, again and again; those that ended do not count."""
+    reported: list[StageTasks] = []
+    told = ToldTasks(reported.append)
+    told(stages=[stage(8, 8, ended=True), stage(1, 4)], inflight_tasks=2, operation_id="a", done=False)
+    told(stages=[stage(0, 3)], inflight_tasks=1, operation_id="b", done=False)
+    told(stages=[stage(2, 4)], inflight_tasks=2, operation_id="a", done=False)
+    told(stages=[stage(4, 4)], inflight_tasks=0, operation_id="a", done=True)
+    assert reported == [StageTasks(1, 2, 4), StageTasks(1, 3, 7), StageTasks(2, 3, 7), StageTasks(0, 1, 3)]
+
+
+def test_a_report_about_a_server_that_fails_is_no_concern_of_the_action() -> None:
+    """The handler runs in the thread of the action."""
+    told = ToldTasks(lambda tasks: 1 / 0)
+    told(stages=[], inflight_tasks=0, operation_id=None, done=True)

@@ -37,10 +37,38 @@ def test_time_zone_is_left_alone() -> None:
     assert "spark.sql.session.timeZone" not in session_settings()
 
 
-def test_cores_and_master_exclude_each_other() -> None:
-    """Cores of this machine make no sense for a cluster."""
-    with pytest.raises(InvalidInputError, match=r"spark\.executor\.cores"):
-        session_settings(master="yarn", cores=2)
+CONTRADICTIONS = {
+    "cores of a cluster": ({"master": "yarn", "cores": 2}, r"spark\.executor\.cores"),
+    "cores of a server": ({"remote": "sc://host", "cores": 2}, "remote='sc://host' and cores=2"),
+    "memory of a server": ({"remote": "sc://host", "memory": "4g"}, "runs already"),
+    "master and server": ({"master": "yarn", "remote": "sc://host"}, "Name the master"),
+    "server as master": ({"master": "sc://host:15002"}, "remote='sc://host:15002'"),
+    "master as server": ({"remote": "spark://host:7077"}, "is a master"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "told"), CONTRADICTIONS.values(), ids=CONTRADICTIONS)
+def test_places_that_contradict_each_other_are_refused(arguments: dict, told: str) -> None:
+    """A session runs in one place, and what belongs to this machine is not asked of others."""
+    with pytest.raises(InvalidInputError, match=told):
+        session_settings(**arguments)
+
+
+def test_server_elsewhere_keeps_its_own_settings() -> None:
+    """A client of Connect asks for what a session can change, and starts nothing."""
+    assert session_settings(remote="sc://host:15002", config={"spark.sql.ansi.enabled": "true"}) == {
+        "spark.remote": "sc://host:15002",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.ansi.enabled": "true",
+    }
+
+
+def test_server_on_this_machine_is_set_up_like_a_session_and_listens_to_it_alone() -> None:
+    """The same settings as without Connect; Spark takes the master from ``remote`` and must not be given both."""
+    without = session_settings(master="local[2]", memory="1g")
+    del without["spark.master"]
+    added = {"spark.remote": "local[2]", "spark.connect.grpc.binding.address": "127.0.0.1"}
+    assert session_settings(remote="local[2]", memory="1g") == without | added
 
 
 @pytest.mark.parametrize(("content", "limited"), [("1048576\n", True), ("max\n", False), (None, False)])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,9 @@ def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
 
 def physical_plan(frame: DataFrame) -> str:
     """Return how Spark will run a frame, as it prints it."""
-    return str(frame._jdf.queryExecution().executedPlan().toString())
+    with redirect_stdout(StringIO()) as printed:
+        frame.explain()
+    return printed.getvalue()
 
 
 def is_native(frame: DataFrame) -> bool:

@@ -1,4 +1,4 @@
-"""The table of types between Spark, Arrow and the format, both ways."""
+"""Types between Spark, Arrow and the format, beyond what each does by itself (test_type_table)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.spark.answers import is_native, rows, setting, spark_rows, spark_types, values
+from tests.type_table import arrow_table, from_arrow, named, refused_from_spark
 
 from kubothek import C, Dataset, write_dataset
 from kubothek.errors import InvalidInputError, SchemaError
@@ -26,170 +27,17 @@ if TYPE_CHECKING:
 # ruff: noqa: DTZ001  (zone-free timestamps are what is tested)
 
 ZONE = "spark.sql.session.timeZone"
-LARGEST = 2**64 - 1
 
-# Spark expression, evaluated in New York's zone; type of record; value.
-INCOMING: dict[str, tuple[str, pa.DataType, Any]] = {
-    "boolean": ("false", pa.bool_(), False),
-    "byte": ("cast(-128 as tinyint)", pa.int64(), -128),
-    "short": ("cast(-32768 as smallint)", pa.int64(), -32768),
-    "integer": ("cast(-2147483648 as int)", pa.int64(), -(2**31)),
-    "long": ("9223372036854775807L", pa.int64(), 2**63 - 1),
-    "float": ("cast(0.1 as float)", pa.float64(), 0.10000000149011612),
-    "double": ("0.1D", pa.float64(), 0.1),
-    "decimal": ("cast(-1.50 as decimal(10, 2))", pa.decimal128(10, 2), Decimal("-1.50")),
-    "wide_decimal": ("cast(1 as decimal(38, 18))", pa.decimal128(38, 18), Decimal(1)),
-    "string": ("'Zürich, 東京 🙂'", pa.string(), "Zürich, 東京 🙂"),
-    "empty_string": ("''", pa.string(), ""),
-    "collated_string": ("'Abc' collate utf8_lcase", pa.string(), "Abc"),
-    "binary": ("X'00FF'", pa.binary(), b"\x00\xff"),
-    "date": ("DATE'2024-02-29'", pa.date32(), date(2024, 2, 29)),
-    "first_date": ("DATE'0001-01-01'", pa.date32(), date(1, 1, 1)),
-    "last_date": ("DATE'9999-12-31'", pa.date32(), date(9999, 12, 31)),
-    "timestamp": (
-        "TIMESTAMP'2024-07-01 12:00:00.000001'",
-        pa.timestamp("us", "UTC"),
-        datetime(2024, 7, 1, 16, 0, 0, 1, tzinfo=UTC),
-    ),
-    "early_timestamp": (
-        "TIMESTAMP'0001-01-01 00:00:00Z'",
-        pa.timestamp("us", "UTC"),
-        datetime(1, 1, 1, tzinfo=UTC),
-    ),
-    "timestamp_ntz": ("TIMESTAMP_NTZ'2024-07-01 12:00:00'", pa.timestamp("us"), datetime(2024, 7, 1, 12)),
-    "late_timestamp_ntz": (
-        "TIMESTAMP_NTZ'9999-12-31 23:59:59.999999'",
-        pa.timestamp("us"),
-        datetime(9999, 12, 31, 23, 59, 59, 999999),
-    ),
-    "time": ("TIME'23:59:59.999999'", pa.time64("us"), time(23, 59, 59, 999999)),
-    "coarse_time": ("cast(TIME'12:34:56' as time(0))", pa.time64("us"), time(12, 34, 56)),
-    "void": ("null", pa.null(), None),
-    "array": ("array(1, null)", pa.list_(pa.int64()), [1, None]),
-    "empty_array": ("cast(array() as array<string>)", pa.list_(pa.string()), []),
-    "array_of_times": ("array(TIME'01:02:03')", pa.list_(pa.time64("us")), [time(1, 2, 3)]),
-    "array_of_instants": (
-        "array(TIMESTAMP'2024-01-01 00:00:00')",
-        pa.list_(pa.timestamp("us", "UTC")),
-        [datetime(2024, 1, 1, 5, tzinfo=UTC)],
-    ),
-    "struct": (
-        "named_struct('b', cast(1 as tinyint), 'a', named_struct('ü', array('x')))",
-        pa.struct([("b", pa.int64()), ("a", pa.struct([("ü", pa.list_(pa.string()))]))]),
-        {"b": 1, "a": {"ü": ["x"]}},
-    ),
-    "array_of_structs": (
-        "array(named_struct('x', 1.5BD, 'y', cast(null as date)))",
-        pa.list_(pa.struct([("x", pa.decimal128(2, 1)), ("y", pa.date32())])),
-        [{"x": Decimal("1.5"), "y": None}],
-    ),
-}
-
-# Expression whose type the format cannot hold; what the message advises.
-REFUSED = {
-    "map": ("map('a', 1)", "map_entries"),
-    "map_in_array": ("array(map('a', 1))", "map_entries"),
-    "map_in_struct": ("named_struct('m', map('a', 1))", "map_entries"),
-    "years": ("INTERVAL '1' YEAR", "number"),
-    "days": ("INTERVAL '1' DAY", "number"),
-    "calendar_interval": ("make_interval(1)", "number"),
-    "variant": ("parse_json('{}')", "to_json"),
-}
-
-# Type of record; values; Spark's type; values there where they are not the same.
-OUTGOING: dict[str, tuple[pa.DataType, list[Any], str, list[Any] | None]] = {
-    "bool": (pa.bool_(), [True, False], "boolean", None),
-    "int64": (pa.int64(), [-(2**63), 2**63 - 1], "bigint", None),
-    "uint64": (pa.uint64(), [0, LARGEST], "decimal(20,0)", [Decimal(0), Decimal(LARGEST)]),
-    "float64": (pa.float64(), [0.1, float("-inf")], "double", None),
-    "decimal": (pa.decimal128(38, 9), [Decimal("-1.5"), Decimal("9" * 29)], "decimal(38,9)", None),
-    "string": (pa.string(), ["", "ü 東京 🙂"], "string", None),
-    "dictionary": (pa.dictionary(pa.int8(), pa.string()), ["a", "b"], "string", None),
-    "binary": (pa.binary(), [b"", b"\x00\xff"], "binary", None),
-    "date": (pa.date32(), [date(1, 1, 1), date(9999, 12, 31)], "date", None),
-    "timestamp": (pa.timestamp("us"), [datetime(1, 1, 1), datetime(2024, 3, 31, 2, 30)], "timestamp_ntz", None),
-    "instant": (
-        pa.timestamp("us", "UTC"),
-        [datetime(1, 1, 1, tzinfo=UTC), datetime(2024, 10, 27, 0, 30, 0, 1, tzinfo=UTC)],
-        "timestamp",
-        None,
-    ),
-    "time": (
-        pa.time64("us"),
-        [time(0), time(23, 59, 59, 999999)],
-        "string",
-        ["00:00:00.000000", "23:59:59.999999"],
-    ),
-    "null": (pa.null(), [None, None], "void", None),
-    "list": (pa.list_(pa.int64()), [[], [1, None]], "array<bigint>", None),
-    "list_of_uint64": (
-        pa.list_(pa.uint64()),
-        [[LARGEST], [None]],
-        "array<decimal(20,0)>",
-        [[Decimal(LARGEST)], [None]],
-    ),
-    "list_of_lists": (pa.list_(pa.list_(pa.string())), [[["x"], None], [[]]], "array<array<string>>", None),
-    "struct": (
-        pa.struct([("b", pa.time64("us")), ("a", pa.struct([("u", pa.uint64()), ("n", pa.null())]))]),
-        [{"b": time(1), "a": {"u": LARGEST, "n": None}}, {"b": None, "a": None}],
-        "struct<b:string,a:struct<u:decimal(20,0),n:void>>",
-        [{"b": "01:00:00.000000", "a": {"u": Decimal(LARGEST), "n": None}}, {"b": None, "a": None}],
-    ),
-    "list_of_structs": (
-        pa.list_(pa.struct([("t", pa.timestamp("us", "UTC")), ("d", pa.date32())])),
-        [[{"t": datetime(2024, 7, 1, tzinfo=UTC), "d": date(2024, 7, 1)}, None], []],
-        "array<struct<t:timestamp,d:date>>",
-        None,
-    ),
-}
-# What Spark reads itself; the others pass through a task.
-EXACT = set(OUTGOING) - {"uint64", "time", "null", "list_of_uint64", "struct"}
-
-
-@pytest.fixture(scope="module")
-def from_spark(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> pa.Table:
-    """One row with a value per type, and one of nulls, written by Spark and read in-process."""
-    columns = ", ".join(f"if(x = 0, {sql}, null) AS {name}" for name, (sql, _, _) in INCOMING.items())
-    with setting(spark, ZONE, "America/New_York"), setting(spark, "spark.sql.timeType.enabled", "true"):
-        frame = spark.sql(f"SELECT x, {columns} FROM (SELECT id AS x FROM range(2))")  # noqa: S608
-        dataset = write_dataset(frame, "d", tmp_path_factory.mktemp("types"), sort_by="x", shuffle=True)
-    return dataset.scan().to_arrow()
-
-
-@pytest.mark.parametrize("name", INCOMING)
-def test_spark_types_become_types_of_record(from_spark: pa.Table, name: str) -> None:
-    """What Spark writes has the type of record and the value, and null beside it."""
-    _, kind, value = INCOMING[name]
-    assert from_spark.schema.field(name).type == kind
-    assert values(from_spark[name]) == [value, None]
-
-
-def test_padded_and_limited_text_is_text(spark: SparkSession, tmp_path: Path) -> None:
-    """CHAR and VARCHAR are stored as strings, CHAR with its padding."""
-    with setting(spark, "spark.sql.preserveCharVarcharTypeInfo", "true"):
-        frame = spark.sql("SELECT cast('ab' AS char(3)) AS x, cast('ab' AS varchar(3)) AS y")
-        assert set(spark_types(frame).values()) == {"char(3)", "varchar(3)"}
-        dataset = write_dataset(frame, "d", tmp_path)
-    assert dataset.scan().to_arrow().to_pydict() == {"x": ["ab "], "y": ["ab"]}
-    assert set(dataset.schema.types) == {pa.string()}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_types_without_a_place_are_refused(spark: SparkSession, tmp_path: Path, name: str) -> None:
-    """The error names the column and says what to store instead; no task runs."""
-    expression, advice = REFUSED[name]
-    with pytest.raises(SchemaError, match=f"'v1': .*{advice}") as caught:
-        write_dataset(spark.sql(f"SELECT 1 AS x, {expression} AS v1"), "d", tmp_path)
-    assert caught.value.columns == ("v1",)
-    assert not list(tmp_path.iterdir())
+FROM_ARROW = {name: row for name, row in named(from_arrow()).items() if row.back}
 
 
 def test_all_refused_columns_are_named_at_once(spark: SparkSession, tmp_path: Path) -> None:
     """One error lists every column that cannot be stored."""
-    columns = ", ".join(f"{expression} AS {name}" for name, (expression, _) in REFUSED.items())
+    refused = {f"c{number}": row.example for number, row in enumerate(refused_from_spark())}
+    columns = ", ".join(f"{example} AS {name}" for name, example in refused.items())
     with pytest.raises(SchemaError) as caught:
         write_dataset(spark.sql(f"SELECT 1 AS x, {columns}"), "d", tmp_path)
-    assert caught.value.columns == tuple(REFUSED)
+    assert caught.value.columns == tuple(refused)
 
 
 def test_user_defined_types_are_refused(spark: SparkSession, tmp_path: Path) -> None:
@@ -202,55 +50,15 @@ def test_user_defined_types_are_refused(spark: SparkSession, tmp_path: Path) -> 
         write_dataset(frame, "d", tmp_path)
 
 
-def all_types() -> pa.Table:
-    """Two rows with values of every type, and one of nulls."""
-    columns = {name: pa.array([*given, None], kind) for name, (kind, given, _, _) in OUTGOING.items()}
-    return pa.table({"x": [0, 1, 2], **columns})
-
-
-@pytest.fixture(scope="module")
-def to_spark(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, DataFrame]:
-    """Every type written in-process, as a frame that tasks read and one that Spark reads itself."""
-    dataset = write_dataset(all_types(), "d", tmp_path_factory.mktemp("types"))
-    return {
-        "tasks": dataset.scan(where="x >= 0").to_spark(spark).orderBy("x"),
-        "native": dataset.scan(["x", *sorted(EXACT)]).to_spark(spark).orderBy("x"),
-    }
-
-
-@pytest.fixture(scope="module")
-def seen_by_spark(to_spark: dict[str, DataFrame]) -> dict[str, pa.Table]:
-    """The rows of both frames."""
-    return {reader: frame.toArrow() for reader, frame in to_spark.items()}
-
-
-@pytest.mark.parametrize(
-    ("reader", "name"), [("tasks", name) for name in OUTGOING] + [("native", name) for name in sorted(EXACT)]
-)
-def test_types_of_record_become_spark_types(
-    to_spark: dict[str, DataFrame], seen_by_spark: dict[str, pa.Table], reader: str, name: str
-) -> None:
-    """What Spark reads has the declared type and equal values, null included, whoever decodes the files."""
-    _, given, kind, expected = OUTGOING[name]
-    assert spark_types(to_spark[reader])[name] == kind
-    assert values(seen_by_spark[reader][name]) == [*(expected or given), None]
-
-
 @pytest.mark.parametrize("where", [None, "x >= 0"], ids=["no filter", "filter"])
 def test_dictionaries_become_plain_values(spark: SparkSession, tmp_path: Path, where: str | None) -> None:
     """Columns that are wanted as dictionaries have the types and values that they have without."""
-    flat = [name for name, (kind, *_) in OUTGOING.items() if not pa.types.is_nested(kind)]
-    dataset = write_dataset(all_types().select(["x", *flat]), "d", tmp_path)
+    flat = [name for name, row in FROM_ARROW.items() if "<" not in row.record]
+    dataset = write_dataset(arrow_table(FROM_ARROW).select(["x", *flat]), "d", tmp_path)
     plain = dataset.scan(where=where).to_spark(spark).orderBy("x")
     encoded = dataset.scan(where=where, categoricals=["x", *flat]).to_spark(spark).orderBy("x")
     assert spark_types(encoded) == spark_types(plain)
-    assert encoded.toArrow().to_pylist() == plain.toArrow().to_pylist()
-
-
-def test_spark_reads_exact_types_itself(to_spark: dict[str, DataFrame]) -> None:
-    """The two frames of this module are what they claim to be."""
-    assert is_native(to_spark["native"])
-    assert not is_native(to_spark["tasks"])
+    assert str(encoded.toArrow().to_pylist()) == str(plain.toArrow().to_pylist())  # where NaN is itself
 
 
 SHOWN = {
@@ -279,21 +87,12 @@ def test_the_session_zone_only_shows_instants(
 @pytest.mark.parametrize("where", ["p == 1", "x < 0"], ids=["no file", "no row"])
 def test_empty_results_have_their_types(spark: SparkSession, tmp_path: Path, where: str) -> None:
     """Where nothing is found, columns and types are as promised."""
-    rows = all_types().append_column("p", pa.array([0, 0, 0]))
+    rows = arrow_table(FROM_ARROW)
+    rows = rows.append_column("p", pa.nulls(rows.num_rows, pa.int64()).fill_null(0))
     frame = write_dataset(rows, "d", tmp_path, partition_on="p").scan(where=where).to_spark(spark)
-    expected = {name: kind for name, (_, _, kind, _) in OUTGOING.items()}
+    expected = {name: row.back for name, row in FROM_ARROW.items()}
     assert spark_types(frame) == expected | {"x": "bigint", "p": "bigint"}
     assert frame.toArrow().num_rows == 0
-
-
-def test_types_that_spark_lacks_are_named(spark: SparkSession, tmp_path: Path) -> None:
-    """A column that only Arrow can hold is an error that names it; without it the rest can be read."""
-    wide = pa.array([Decimal(100)], pa.decimal256(50, 2))
-    dataset = write_dataset(pa.table({"x": [1], "v1": wide}), "d", tmp_path)
-    with pytest.raises(SchemaError, match=r"'v1': Spark has no type for decimal256\(50, 2\)") as caught:
-        dataset.scan().to_spark(spark)
-    assert caught.value.columns == ("v1",)
-    assert dataset.scan("x").to_spark(spark).collect() == [(1,)]
 
 
 # Two Spark expressions, evaluated in New York's zone; type of record; their values, in order. All may name partitions.

@@ -25,6 +25,7 @@ from kubothek.cli.render import length_bar, rows_table
 from kubothek.cli.steps import TITLE_WIDTH, Steps
 from kubothek.cli.terminal import open_console
 from kubothek.dataset.dataset import Dataset
+from kubothek.engine.spark.session import cores
 from kubothek.errors import CorruptDatasetError, InvalidInputError
 from kubothek.model.display import duration, plural
 from kubothek.spark.progress import watch_tasks
@@ -100,7 +101,7 @@ def _run(console: Console, steps: Steps, store: str, master: str | None) -> None
     with steps.step("start Spark") as step:
         with quiet_start():
             spark = local_session("kubothek demo", master=master)
-        step.outcome = f"{spark.version}, {plural(spark.sparkContext.defaultParallelism, 'task')} at a time"
+        step.outcome = f"{spark.version}, {plural(cores(spark), 'task')} at a time"
     try:
         with watch_tasks(spark, steps.report):
             _write(steps, spark, data, store)

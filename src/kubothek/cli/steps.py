@@ -7,16 +7,16 @@ line every few seconds.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from kubothek.model.display import duration, plural
+from kubothek.model.display import duration
 from kubothek.spark.progress import StageTasks
+from kubothek.spark.progress_bar import task_bar, told
 
 TITLE_WIDTH = 34
 _LINE_EVERY_SECONDS = 5.0
@@ -37,7 +37,7 @@ class Steps:
     def __init__(self, console: Console) -> None:
         self.done: list[Step] = []
         self._console = console
-        self._bar: Progress | None = None
+        self._bar: Callable[[StageTasks], None] | None = None
         self._running: Step | None = None
         self._begin = 0.0
         self._last_line = 0.0
@@ -63,27 +63,18 @@ class Steps:
         if step is None:
             return
         if bar is not None:
-            counts = f"{tasks.done} of {plural(tasks.total, 'task')}" if tasks.total else ""
-            bar.update(bar.task_ids[0], completed=tasks.done, total=tasks.total or None, counts=counts)
+            bar(tasks)
         elif tasks.total and time.perf_counter() - self._last_line > _LINE_EVERY_SECONDS:
             self._last_line = time.perf_counter()
             seconds = duration(self._last_line - self._begin)
-            self._console.print(f"  … {step.title}: {tasks.done} of {plural(tasks.total, 'task')} done after {seconds}")
+            self._console.print(f"  … {step.title}: {told(tasks)} done after {seconds}")
 
     @contextmanager
-    def _shown(self, title: str) -> Iterator[Progress | None]:
+    def _shown(self, title: str) -> Iterator[Callable[[StageTasks], None] | None]:
         if not self._console.file.isatty():
             yield None
             return
-        columns = (
-            SpinnerColumn(finished_text=" "),
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=16),
-            TextColumn("[dim]{task.fields[counts]}"),
-            TimeElapsedColumn(),
-        )
-        with Progress(*columns, console=self._console, transient=True) as bar:
-            bar.add_task(title.ljust(TITLE_WIDTH), total=None, counts="")
+        with task_bar(self._console, title.ljust(TITLE_WIDTH)) as bar:
             yield bar
 
 

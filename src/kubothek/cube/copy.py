@@ -8,6 +8,7 @@ what they created is withdrawn. In the source only names matter, so that a broke
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from kubothek.cube.commit import CubeCommit, commit_in_order
 from kubothek.cube.members import cube_not_found, describe_member, list_members, pin_each
@@ -167,11 +168,21 @@ def _prepare(
             if isinstance(base, CorruptDatasetError):
                 raise base
             uuid = member_uuid(request.new_prefix, new)
-            copies.append(prepare_copy(sources[one], uuid, target, base, call))
+            copies.append(_renamed(prepare_copy(sources[one], uuid, target, base, call), request.renamed))
         except CorruptDatasetError as error:
             broken.append(error)
     _refuse_damaged(request, broken)
     return copies
+
+
+def _renamed(copy: DatasetCopy, names: Mapping[str, str]) -> DatasetCopy:
+    """Let what a copy says of the datasets that it was computed from say it of theirs."""
+    header = copy.plan.header
+    if header.state is None or not header.state.lineage:
+        return copy
+    lineage = {names.get(source, source): labels for source, labels in header.state.lineage.items()}
+    told = replace(header, state=replace(header.state, lineage=lineage))
+    return replace(copy, plan=replace(copy.plan, header=told), change=replace(copy.change, restore=told))
 
 
 def _carry_out(copies: Sequence[DatasetCopy], prefix: str, target: Store) -> dict[str, Dataset]:

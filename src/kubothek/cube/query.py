@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from contextlib import closing
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
-from kubothek.cube.members import open_cube
+from kubothek.cube.members import OpenCube, open_cube
 from kubothek.cube.pins import parse_moment, pin_states
 from kubothek.dataset.indices.lookup import load_postings, look_up
 from kubothek.engine import local
-from kubothek.engine.join import sort_rows
 from kubothek.engine.lazy import LazyRows
 from kubothek.engine.measure import measure_read
 from kubothek.engine.requests import expected_requests
 from kubothek.engine.spark import expected_tasks
-from kubothek.engine.writing import cut_runs
 from kubothek.model.cube import Cube, cube_prefix
+from kubothek.model.display import plural
 from kubothek.model.header import CommitState
 from kubothek.model.pin import Pin
 from kubothek.model.read_plan import PARTITION_PREFIX
@@ -29,6 +26,7 @@ from kubothek.plan.cube.resolve import ResolvedQuery, resolve
 from kubothek.plan.cube.selection import dataset_ids, select_datasets
 from kubothek.plan.explain import explain_query
 from kubothek.plan.explanation import Explanation
+from kubothek.plan.keys import first_rows, row_ids
 from kubothek.plan.measured import Expected
 from kubothek.store.interface import Store
 from kubothek.store.open import StoreLike, open_store
@@ -47,7 +45,8 @@ class Query(LazyRows):
     """Rows of a cube, planned and not read; made by :func:`query_cube`.
 
     Tables come sorted by the dimension columns, then the partition columns. :meth:`batches` and :meth:`to_spark`
-    keep that order within each physical partition only, which lets them stream.
+    keep that order within each physical partition only, which lets them stream; :meth:`to_spark` keeps it within a
+    task's share of one that is read by several tasks.
     """
 
     def __init__(
@@ -62,6 +61,14 @@ class Query(LazyRows):
     def cube(self) -> Cube:
         """Specification of the cube."""
         return self._resolved.cube
+
+    @property
+    def title(self) -> str:
+        """What is read, in a few words; Spark's UI shows them."""
+        keys = [PARTITION_PREFIX + name for name in self.cube.partition_columns]
+        seed = self._resolved.reads[0].member.files
+        read, total = (_count_distinct(table, keys) for table in (self._plan.units, seed))
+        return f"query cube {self.cube.uuid_prefix}, {read:,} of {plural(total, 'partition')}"
 
     def groups(self) -> Generator[tuple[tuple[Any, ...], pa.Table], None, None]:
         """Yield the rows in groups, one after the other as they are read, so that memory holds a few of them.
@@ -88,17 +95,7 @@ class Query(LazyRows):
         >>> [(key, rows["DELAY"].to_pylist()) for key, rows in query.groups()]
         [((1,), [40, 0]), ((2,), [5])]
         """
-        plan = self._plan
-        if plan.units.num_rows == 0:
-            return
-        columns = [PARTITION_PREFIX + name for name in plan.group_by]
-        starts = cut_runs(plan.units, columns)
-        with closing(local.read_units(self._store, plan)) as tables:
-            for start, stop in zip(starts, np.append(starts[1:], plan.units.num_rows), strict=True):
-                rows = pa.concat_tables([next(tables) for _ in range(start, stop)])
-                if rows.num_rows:
-                    key = tuple(plan.units.column(name)[int(start)].as_py() for name in columns)
-                    yield key, sort_rows(rows, plan.order)
+        return local.read_groups(self._store, self._plan)
 
     def to_arrow(self) -> pa.Table:
         """Read the rows as an Arrow table: group by group, each sorted by dimension, then partition columns."""
@@ -244,7 +241,28 @@ def query_cube(
     {'DELAY': [40], 'FLIGHT': [2], 'MONTH': [1]}
     """
     place = open_store(store)
-    opened = open_cube(cube, place, parse_moment(at, cube_prefix(cube)))
+    return query_opened(
+        open_cube(cube, place, parse_moment(at, cube_prefix(cube))),
+        place,
+        where=where,
+        datasets=datasets,
+        dimension_columns=dimension_columns,
+        partition_by=partition_by,
+        columns=columns,
+    )
+
+
+def query_opened(
+    opened: OpenCube,
+    place: Store,
+    *,
+    where: Any = None,
+    datasets: str | Sequence[str] | None = None,
+    dimension_columns: str | Sequence[str] | None = None,
+    partition_by: str | Sequence[str] = (),
+    columns: str | Sequence[str] | None = None,
+) -> Query:
+    """Plan a query of a cube that is pinned already; see :func:`query_cube`."""
     resolved = resolve(
         opened.cube,
         opened.members,
@@ -259,6 +277,10 @@ def query_cube(
     chosen = select_datasets(opened.cube.uuid_prefix, opened.snapshots, dataset_ids(datasets))
     states = {name: opened.snapshots[name].header.state for name in chosen}
     return Query(place, resolved, plan_cube(resolved, hits, postings), states)
+
+
+def _count_distinct(table: pa.Table, columns: Sequence[str]) -> int:
+    return len(first_rows(row_ids([table], columns)[0]))
 
 
 def _each(load: Callable[[In], Out], wanted: Collection[In]) -> dict[In, Out]:

@@ -22,12 +22,15 @@ from kubothek.cube.members import as_member, cube_not_found, pin_members
 from kubothek.dataset.dataset import Dataset
 from kubothek.dataset.snapshot import Snapshot
 from kubothek.dataset.staging.discard import discard, discard_on_error
-from kubothek.dataset.staging.incoming import Rows, as_tables
+from kubothek.dataset.staging.incoming import ArrowRows, Rows, as_tables
 from kubothek.dataset.staging.stage import Staged, Staging, Written, incarnation, stage_rows
+from kubothek.dataset.write_job import WriteJob, plan_job
+from kubothek.engine.spark_types import as_recorded
 from kubothek.errors import InvalidInputError
 from kubothek.model.condition import Condition
 from kubothek.model.cube import Cube, cube_prefix
 from kubothek.model.header import SINGLE_TABLE, CubeCall
+from kubothek.model.schema import normalise_schema
 from kubothek.model.staged import ChangeSet, StagedPartition
 from kubothek.plan.cube.check import problems_error
 from kubothek.plan.cube.check_write import Mode, check_cube_write
@@ -111,6 +114,40 @@ def write_cube(data: Any, cube: Cube | str, store: Store, request: Request) -> d
         replaces = request.mode == "update" and removed is None
         commits = [_commit(write, staged[write.dataset_id], spec, replaces=replaces) for write in writes]
     return commit_in_order(commits, spec.uuid_prefix, store, lambda one: discard(store, one.change.added))
+
+
+def plan_dataset(schema: pa.Schema, dataset_id: str, cube: Cube | str, store: Store, request: Request) -> WriteJob:
+    """Plan the write of one dataset whose rows other processes stage (see :mod:`kubothek.dataset.write_job`).
+
+    Parameters
+    ----------
+    schema
+        Columns of the rows, with Spark's types as Arrow has them.
+    dataset_id, cube, store
+        Where the rows go.
+    request
+        Everything else; its mode is not ``build``.
+    """
+    pinned = pin_members(cube_prefix(cube), store)
+    members = [as_member(name, snapshot) for name, snapshot in pinned.items() if not snapshot.header.is_withdrawn]
+    spec = _specification(cube, members, store, request.mode)
+    spec.dataset_uuid(dataset_id)
+    # What the dataset has decides how Spark's types are meant, then what the others have.
+    for member in sorted(members, key=lambda one: (one.dataset_id != dataset_id, one.dataset_id != spec.seed_dataset)):
+        schema = as_recorded(schema, member.schema)
+    given = {dataset_id: DatasetRows(ArrowRows(iter(())), normalise_schema(schema))}
+    kept = _check(given, spec, members, request)
+    (write,) = _writes(given, spec, pinned, kept, request, None, store.world.new_id())
+    return plan_job(
+        schema,
+        store,
+        spec.dataset_uuid(dataset_id),
+        write.layout,
+        write.change,
+        write.base,
+        replaces=request.mode == "update",
+        may_be_empty=False,
+    )
 
 
 def _specification(cube: Cube | str, members: Sequence[Member], store: Store, mode: Mode) -> Cube:

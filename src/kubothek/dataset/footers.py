@@ -83,4 +83,5 @@ def collect_dataset_metadata(
     check_uuid(uuid)
     snapshot = load_snapshot_at(uuid, open_store(store), at)
     plan = open_scan(snapshot, columns=(), where=where, table=table).plan
-    return pa.concat_tables([FOOTERS.empty_table(), *gather(snapshot.store, plan, read_footers, spark, evenly=True)])
+    found = gather(snapshot.store, plan, read_footers, spark, verb="read footers of", evenly=True)
+    return pa.concat_tables([FOOTERS.empty_table(), *found])

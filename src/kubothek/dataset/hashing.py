@@ -99,7 +99,7 @@ def hash_dataset(
     plan = open_scan(snapshot, columns=tuple(dict.fromkeys((*groups, *hashed))), table=table).plan
     keys = pa.schema([plan.schema.field(name) for name in groups])
     _check_groups(keys)
-    return add_sums(gather(snapshot.store, plan, HashTask(hashed, groups).sum_plan, spark), keys)
+    return add_sums(gather(snapshot.store, plan, HashTask(hashed, groups).sum_plan, spark, verb="hash"), keys)
 
 
 def _check_groups(keys: pa.Schema) -> None:

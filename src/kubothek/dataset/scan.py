@@ -16,6 +16,7 @@ from kubothek.engine import spark as on_spark
 from kubothek.engine.lazy import LazyRows
 from kubothek.engine.measure import measure_read
 from kubothek.engine.requests import expected_requests
+from kubothek.model.display import plural
 from kubothek.model.names import column_names
 from kubothek.model.read_plan import PARTITION_PREFIX, ReadPlan
 from kubothek.model.where import parse_where
@@ -39,6 +40,13 @@ class Scan(LazyRows):
         self._snapshot = snapshot
         self._question = question
         self._scan = scan
+
+    @property
+    def title(self) -> str:
+        """What is read, in a few words; Spark's UI shows them."""
+        read = self._plan.units.num_rows
+        total = read + sum(files.num_rows for files in self._scan.dropped.values())
+        return f"read {self._plan.subject}, {read:,} of {plural(total, 'partition')}"
 
     def groups(self, by: str | Sequence[str] | None = None) -> Generator[tuple[Any, pa.Table], None, None]:
         """Yield the rows in groups, one after the other as they are read, so that memory stays bounded.

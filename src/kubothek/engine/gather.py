@@ -30,6 +30,7 @@ def gather(
     body: Callable[[Store, ReadPlan], Iterable[Result]],
     spark: SparkSession | None = None,
     *,
+    verb: str,
     evenly: bool = False,
 ) -> list[Result]:
     """Run a task body on pieces of a plan and return what it gave for all of them, in order.
@@ -44,6 +45,8 @@ def gather(
         Reads one piece, which is a plan itself. For Spark it must pickle, and its results too.
     spark
         The session whose tasks run it; ``None`` for threads of this process.
+    verb
+        What is done, for people who look at Spark's jobs: ``"hash"``.
     evenly
         Cut pieces of as many units each, not of as many bytes.
 
@@ -55,6 +58,7 @@ def gather(
     cut = cut_evenly if evenly else cut_plan
     if spark is not None:
         on_spark.check_session(spark)
-        return on_spark.gather(spark, store, cut(plan, on_spark.count_plan_tasks(spark, plan)), body)
+        pieces = cut(plan, on_spark.count_plan_tasks(spark, plan))
+        return on_spark.gather(spark, store, pieces, body, f"{verb} {plan.subject}")
     pieces = cut(plan, _PIECES_PER_THREAD * (os.cpu_count() or 1))
     return [one for part in map_in_threads(lambda piece: list(body(store, piece)), pieces) for one in part]

@@ -39,6 +39,11 @@ class LazyRows:
         """What will be read, as a value: the files, and which of them are read together."""
         return self._plan
 
+    @property
+    def title(self) -> str:
+        """What is read, in a few words; Spark's UI shows them."""
+        return f"read {self._plan.subject}"
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows as Arrow record batches, in order, while they are read.
 
@@ -68,12 +73,15 @@ class LazyRows:
         joined: about twice the largest partition as it is in memory. The number of partitions makes no difference. From
         an object store it holds as many partitions as have 64 MiB of files together, so as not to wait for each.
 
+        Tasks get about the same number of bytes. A physical partition that is much larger than their share is read by
+        several of them, each with some files of the seed, where these files hold different cells.
+
         Parameters
         ----------
         spark
             The session to run in. Its workers must reach the store.
         """
-        return on_spark.read_units(spark, self._store, self._plan)
+        return on_spark.read_units(spark, self._store, self._plan, self.title)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Export the rows as an Arrow stream, so that Polars, DuckDB and others read them directly."""

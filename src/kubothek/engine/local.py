@@ -10,13 +10,16 @@ import os
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
+from kubothek.engine.join import sort_rows
 from kubothek.engine.reading import UnitReader
 from kubothek.engine.steps import in_threads, once
-from kubothek.model.read_plan import ReadPlan
+from kubothek.engine.writing import cut_runs
+from kubothek.model.read_plan import PARTITION_PREFIX, ReadPlan
 from kubothek.plan.tasks import units_at_once
 from kubothek.store.interface import Store
 
@@ -49,6 +52,28 @@ def read_units(store: Store, plan: ReadPlan) -> Generator[pa.Table, None, None]:
     """Yield the rows of each unit of a plan, in order, with the promised schema."""
     reader = UnitReader(store, plan)
     return map_in_threads(reader.read, range(plan.units.num_rows), count_threads(store, plan))
+
+
+def read_groups(
+    store: Store, plan: ReadPlan, threads: int | None = None
+) -> Generator[tuple[tuple[Any, ...], pa.Table], None, None]:
+    """Yield the rows of each group of a plan, after the values of its ``group_by`` columns, in order.
+
+    Rows are sorted in the plan's order; a group without rows is left out. ``threads`` read units ahead, as many as
+    :func:`count_threads` finds with ``None``.
+    """
+    if plan.units.num_rows == 0:
+        return
+    columns = [PARTITION_PREFIX + name for name in plan.group_by]
+    starts = cut_runs(plan.units, columns)
+    reader = UnitReader(store, plan)
+    ahead = count_threads(store, plan) if threads is None else threads
+    with closing(map_in_threads(reader.read, range(plan.units.num_rows), ahead)) as tables:
+        for start, stop in zip(starts, np.append(starts[1:], plan.units.num_rows), strict=True):
+            rows = pa.concat_tables([next(tables) for _ in range(start, stop)])
+            if rows.num_rows:
+                key = tuple(plan.units.column(name)[int(start)].as_py() for name in columns)
+                yield key, sort_rows(rows, plan.order)
 
 
 def read_batches(store: Store, plan: ReadPlan) -> Iterator[pa.RecordBatch]:

@@ -26,10 +26,8 @@ from kubothek.engine.steps import Made, Step, in_threads, once
 from kubothek.model.condition import EVERYTHING, Comparison, Condition, all_of, conjuncts
 from kubothek.model.read_plan import PARTITION_PREFIX, ReadInput, ReadPlan
 from kubothek.plan.match import match_rows
+from kubothek.plan.tasks import SHARED_FILE
 from kubothek.store.interface import Store
-
-SHARED_FILE = 32 * 2**20
-"""Bytes up to which a file that serves several units is kept decoded between them."""
 
 _SHARED_TOTAL = 256 * 2**20
 """Bytes in memory of all such files of one reader; what no longer fits is decoded for each unit."""

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kubothek.codec.data import SMALL_FILE_ROWS
-from kubothek.engine.reading import SHARED_FILE, row_condition, wanted_columns
+from kubothek.engine.reading import row_condition, wanted_columns
 from kubothek.model.read_plan import ReadPlan
 from kubothek.plan.layout import ROWS_PER_ROW_GROUP
 from kubothek.plan.ranges import (
@@ -29,6 +29,7 @@ from kubothek.plan.ranges import (
     fits_request,
     vain_bytes,
 )
+from kubothek.plan.tasks import SHARED_FILE
 
 _BLOCK = 4 * 2**20
 """Bytes of a text file that are parsed at a time."""

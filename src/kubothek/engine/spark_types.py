@@ -18,7 +18,8 @@ dictionary<int32, T>          as T                      plain values, as Spark h
 ============================  ========================  ==========================================
 
 Towards the format, BYTE, SHORT and INT widen to int64, FLOAT to double, CHAR and VARCHAR to string, TIME to
-time64[us]. Maps, intervals, variants and user-defined types have no place in it.
+time64[us]. Where a dataset has uint64 and times already, it takes them back as they were shown (:func:`as_recorded`).
+Maps, intervals, variants and user-defined types have no place in it.
 
 What Spark has no type for (decimals beyond 38 digits) and what the format has none for is refused with the names of
 all such columns. This module can be imported without PySpark.
@@ -136,6 +137,42 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     return pa.schema(fields)
 
 
+def as_recorded(schema: pa.Schema, record: pa.Schema) -> pa.Schema:
+    """Return the types that columns from Spark have where a dataset has columns which Spark shows with these types.
+
+    So what was read is taken back: uint64 as DECIMAL(20, 0), also inside lists and structs, and columns of time64 as
+    STRING; inside lists and structs Spark's TIME must be given.
+
+    Parameters
+    ----------
+    schema
+        Arrow types of the columns of a DataFrame.
+    record
+        The schema of record of the dataset that they are for.
+
+    Examples
+    --------
+    >>> as_recorded(pa.schema({"x": pa.decimal128(20, 0), "v": pa.int8()}), pa.schema({"x": pa.uint64()})).types
+    [DataType(uint64), DataType(int8)]
+    """
+    known = {field.name: field.type for field in record}
+    times = {name for name, kind in known.items() if pa.types.is_time(kind)}
+    found = {f.name: _as_recorded(f.type, known.get(f.name, f.type)) for f in schema}
+    texts = {name for name, kind in found.items() if kind == pa.string()}
+    return pa.schema([pa.field(f.name, (known if f.name in times & texts else found)[f.name]) for f in schema])
+
+
+def _as_recorded(kind: pa.DataType, record: pa.DataType) -> pa.DataType:
+    if record == pa.uint64() and kind == _task_type(record):
+        return record
+    if pa.types.is_list(kind) and pa.types.is_list(record):
+        return pa.list_(_as_recorded(kind.value_type, record.value_type))
+    if pa.types.is_struct(kind) and pa.types.is_struct(record):
+        known = {field.name: field.type for field in record}
+        return pa.struct([pa.field(f.name, _as_recorded(f.type, known.get(f.name, f.type))) for f in kind])
+    return kind
+
+
 def _arrow_type(kind: DataType) -> pa.DataType:
     from pyspark.sql import types as sql
 
@@ -143,7 +180,7 @@ def _arrow_type(kind: DataType) -> pa.DataType:
         return pa.decimal128(kind.precision, kind.scale)
     if isinstance(kind, sql.ArrayType):
         return pa.list_(_arrow_type(kind.elementType))
-    if isinstance(kind, sql.StructType):
+    if isinstance(kind, sql.StructType) and kind.fields:
         return pa.struct([pa.field(field.name, _arrow_type(field.dataType)) for field in kind.fields])
     flat: dict[str, pa.DataType] = {
         "tinyint": pa.int8(),
@@ -176,6 +213,7 @@ _ADVICE = {
     "variant": "store to_json(column)",
     "geo": "store st_asbinary(column)",
     "udt": "store its parts as columns or as a struct",
+    "struct": "leave it out",
 }
 
 

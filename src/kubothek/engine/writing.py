@@ -24,6 +24,7 @@ from kubothek.codec.sealed_parquet import SealedWriter
 from kubothek.engine.data_files import open_parquet
 from kubothek.engine.index_values import IndexValues
 from kubothek.engine.key_codes import key_codes
+from kubothek.engine.list_views import has_list_views, without_list_views
 from kubothek.errors import DuplicateCellsError, InvalidInputError, NullValueError, SchemaError
 from kubothek.model.staged import StagedPartition
 from kubothek.plan.layout import ROWS_PER_ROW_GROUP
@@ -154,15 +155,24 @@ def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     try:
         if pa.types.is_run_end_encoded(kind):
             column = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], kind.value_type)
+        if has_list_views(kind):
+            return pa.chunked_array([without_list_views(chunk).cast(field.type) for chunk in column.chunks], field.type)
         if pa.types.is_dictionary(kind) and kind.value_type != field.type:
             # The values first: Arrow cannot decode a dictionary of views, which is what Polars gives.
             column = column.cast(pa.dictionary(kind.index_type, field.type))
-        return column.cast(field.type)
+        return _times(column, field.type) if pa.types.is_time(field.type) else column.cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise SchemaError(
             f"Column {field.name!r} of type {kind} cannot be stored as {field.type} without loss: {error}",
             column=field.name,
         ) from error
+
+
+def _times(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Cast times of any unit, and texts of the form in which Spark shows times; lists of texts are refused."""
+    if not pa.types.is_string(column.type):
+        return column.cast(kind)
+    return pc.binary_join_element_wise("1970-01-01 ", column, "").cast(pa.timestamp("us")).cast(kind)
 
 
 def _refuse_later_days(column: pa.ChunkedArray, name: str, task: WriteTask) -> None:

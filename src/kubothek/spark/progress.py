@@ -1,13 +1,14 @@
 """How far the Spark jobs of a session are, told while the program waits for them.
 
 An action blocks the thread that runs it. A second thread asks Spark's status tracker now and then for the stages that
-are running and reports how many of their tasks are done.
+are running and reports how many of their tasks are done. A server of Spark Connect tells it unasked, every two seconds
+or as its setting ``spark.connect.progress.reportInterval`` says.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -46,6 +47,31 @@ def running_tasks(tracker: StageTracker) -> StageTasks:
     )
 
 
+class ToldTasks:
+    """Receives what a server of Connect tells of each operation, and reports the tasks of all that run now."""
+
+    def __init__(self, report: Callable[[StageTasks], None]) -> None:
+        self._report = report
+        self._operations: dict[str | None, StageTasks] = {}
+
+    def __call__(self, stages: Iterable[Any], inflight_tasks: int, operation_id: str | None, done: bool) -> None:
+        """Take note; the names of the arguments are Spark's."""
+        running = [] if done else [stage for stage in stages if not stage.done]
+        self._operations[operation_id] = StageTasks(
+            done=sum(stage.num_completed_tasks for stage in running),
+            running=0 if done else inflight_tasks,
+            total=sum(stage.num_tasks for stage in running),
+        )
+        if done:
+            del self._operations[operation_id]
+        known = [*self._operations.values()]
+        counts = StageTasks(
+            sum(one.done for one in known), sum(one.running for one in known), sum(one.total for one in known)
+        )
+        with suppress(Exception):  # an action must not fail because its progress cannot be shown
+            self._report(counts)
+
+
 @contextmanager
 def watch_tasks(spark: SparkSession, report: Callable[[StageTasks], None], *, every: float = 0.25) -> Iterator[None]:
     """Report the running tasks of a session while the block runs, from a thread of its own.
@@ -53,14 +79,20 @@ def watch_tasks(spark: SparkSession, report: Callable[[StageTasks], None], *, ev
     Parameters
     ----------
     spark
-        The session. One of Spark Connect has no status tracker; nothing is reported then.
+        The session.
     report
-        Called with the counts, also when nothing runs; it must be quick, and what it raises ends the reports.
+        Called with the counts, also when nothing runs; it must be quick, and what it raises is no concern of the
+        block, but ends the reports of a classic session.
     every
-        Seconds between two reports.
+        Seconds between two reports; for Spark Connect the server decides.
     """
     if type(spark).__module__.startswith("pyspark.sql.connect"):
-        yield
+        told: Any = ToldTasks(report)  # called like Spark's ProgressHandler; a class of Spark's is no use without it
+        spark.registerProgressHandler(told)
+        try:
+            yield
+        finally:
+            spark.removeProgressHandler(told)
         return
     tracker = spark.sparkContext.statusTracker()
     stopped = threading.Event()

@@ -1,15 +1,17 @@
-"""How to get a Spark session that works at once: on this machine by default, on a cluster by naming its master.
+"""How to get a Spark session that works at once: here by default, on a cluster by naming its master or Connect server.
 
 Kubothek itself never makes a session: its functions take the caller's. This helper is for scripts, notebooks, tests
 and the command line. It finds a Java (:mod:`kubothek.spark.java`), makes Spark's Python workers run this interpreter,
-and keeps everything on the loopback interface, so that a laptop without network is enough. The settings are decided
-by a pure function and can be looked at without a JVM.
+and keeps everything on the loopback interface, so that a laptop without network is enough. A session of Spark Connect
+is a client's: of a server elsewhere, which has its own settings and Python, or of one that Spark starts beside it. The
+settings are decided by a pure function and can be looked at without a JVM.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 _GIB = 2**30
 _LOOPBACK = "127.0.0.1"
+_CONNECT = "sc://"
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 
 
@@ -29,11 +32,12 @@ def local_session(
     app_name: str = "kubothek",
     *,
     master: str | None = None,
+    remote: str | None = None,
     cores: int | None = None,
     memory: str | None = None,
     config: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Return a Spark session for this machine, or for a cluster if its master is named.
+    """Return a Spark session for this machine, or for a cluster if its master or its Connect server is named.
 
     Where a session is active already, Spark returns that one; only settings that can change at run time then apply.
     The variables that Spark's processes need (``JAVA_HOME``, ``PYSPARK_PYTHON``, …) are set in this process.
@@ -45,10 +49,15 @@ def local_session(
     master
         Where to run, as Spark names it (``spark://host:7077``, ``yarn``, …); the default is ``local[cores]``. It is
         all that changes from one machine to a cluster.
+    remote
+        Where to connect to by Spark Connect (``sc://host:15002``), or ``local[2]`` for a server that Spark starts on
+        this machine, at port 15002, and ends with the session. Needs ``kubothek[connect]``. The default is Spark's
+        own, the variable ``SPARK_REMOTE``, where no master is named.
     cores
-        Tasks at a time on this machine; the default is one per core. Not for use with ``master``.
+        Tasks at a time on this machine; the default is one per core. Not for use with ``master`` or ``remote``.
     memory
-        Heap of the JVM in this machine, as Spark writes it (``"4g"``); the default is a quarter of the memory.
+        Heap of the JVM in this machine, as Spark writes it (``"4g"``); the default is a quarter of the memory. Not for
+        a server elsewhere, which runs already.
     config
         Further settings; they win over those of :func:`session_settings`. The session's time zone is left alone.
 
@@ -57,7 +66,7 @@ def local_session(
     NotFoundError
         There is no Java 17 or newer on this machine; the message says how to install one.
     InvalidInputError
-        Both ``master`` and ``cores`` were given.
+        Arguments contradict each other: ``master``, ``remote`` and ``cores`` each say where to run.
 
     Examples
     --------
@@ -67,47 +76,92 @@ def local_session(
     """
     from pyspark.sql import SparkSession
 
-    settings = session_settings(master=master, cores=cores, memory=memory, config=config)
-    os.environ.update(java_environment(os.environ))
-    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    if _is_local(settings["spark.master"]):
+    remote = remote or (None if master or cores else os.environ.get("SPARK_REMOTE"))
+    settings = session_settings(master=master, remote=remote, cores=cores, memory=memory, config=config)
+    if not _is_elsewhere(remote):
+        os.environ.update(java_environment(os.environ))
+        os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if _is_local(settings.get("spark.master") or settings["spark.remote"]):
         os.environ["PYSPARK_PYTHON"] = sys.executable
         os.environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
     builder = SparkSession.builder.appName(app_name)
     for key, value in settings.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    with warnings.catch_warnings():
+        if not _is_elsewhere(remote):  # Spark asks a server that it has started with these settings to change to them
+            warnings.filterwarnings("ignore", "Failed to set spark")
+        return builder.getOrCreate()
 
 
 def session_settings(
     *,
     master: str | None = None,
+    remote: str | None = None,
     cores: int | None = None,
     memory: str | None = None,
     config: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Decide the settings of a session; the arguments are those of :func:`local_session`."""
-    if master is not None and cores is not None:
-        raise InvalidInputError(
-            f"Both master={master!r} and cores={cores} were given: cores are those of this machine. "
-            "With a master, say how much of it to use in config (spark.executor.cores, spark.cores.max)."
-        )
-    master = master or (f"local[{cores}]" if cores else "local[*]")
-    settings = {
-        "spark.master": master,
-        "spark.driver.memory": memory or f"{max(_GIB, memory_of_machine() // 4) // 2**20}m",
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-    }
-    if "SPARK_CONF_DIR" not in os.environ:
-        # Sets the level. The setting spark.log.level does too, but announces it, as log4j does without a configuration.
-        settings["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
-    if _is_local(master):
+    _check_place(master, remote, cores, memory)
+    settings = {"spark.sql.execution.arrow.pyspark.enabled": "true"}
+    if remote is not None:
+        settings["spark.remote"] = remote
+    else:
+        settings["spark.master"] = master = master or (f"local[{cores}]" if cores else "local[*]")
+    if not _is_elsewhere(remote):
+        settings |= _own_settings(memory)
+    if _is_local(remote or master or ""):
         settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = _LOOPBACK
         # The default of 200 is for clusters; on one machine each task of a shuffle costs more than it saves.
         settings["spark.sql.shuffle.partitions"] = str(max(8, 4 * (cores or os.cpu_count() or 1)))
+        if remote is not None:
+            settings["spark.connect.grpc.binding.address"] = _LOOPBACK
     return settings | dict(config or {})
+
+
+def _own_settings(memory: str | None) -> dict[str, str]:
+    """Return the settings of a JVM that is to be started here."""
+    settings = {
+        "spark.driver.memory": memory or f"{max(_GIB, memory_of_machine() // 4) // 2**20}m",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    if "SPARK_CONF_DIR" not in os.environ and _LOGGING.is_file():  # as it is not where the package is a zip
+        # Sets the level. The setting spark.log.level does too, but announces it, as log4j does without a configuration.
+        settings["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
+    return settings
+
+
+def _check_place(master: str | None, remote: str | None, cores: int | None, memory: str | None) -> None:
+    """Refuse arguments that say differently where to run."""
+    if master is not None and remote is not None:
+        raise InvalidInputError(
+            f"Both master={master!r} and remote={remote!r} were given. Name the master that this program drives "
+            "itself, or the Connect server that does so for this program."
+        )
+    if master is not None and master.startswith(_CONNECT):
+        raise InvalidInputError(f"master={master!r} is the address of a Connect server. Give it as remote={master!r}.")
+    if remote is not None and not (remote.startswith(_CONNECT) or _is_local(remote)):
+        raise InvalidInputError(
+            f"remote={remote!r} is neither the address of a Connect server, as sc://host:15002, nor a server to start "
+            "on this machine, as local[2]. A cluster's own address is a master."
+        )
+    if cores is not None and (master is not None or remote is not None):
+        given = f"master={master!r}" if master is not None else f"remote={remote!r}"
+        raise InvalidInputError(
+            f"Both {given} and cores={cores} were given: cores are those of this machine. "
+            "With a master, say how much of it to use in config (spark.executor.cores, spark.cores.max)."
+        )
+    if memory is not None and _is_elsewhere(remote):
+        raise InvalidInputError(
+            f"Both remote={remote!r} and memory={memory!r} were given, but that server runs already, with memory of "
+            "its own."
+        )
+
+
+def _is_elsewhere(remote: str | None) -> bool:
+    """Tell whether nothing is to be started here."""
+    return remote is not None and remote.startswith(_CONNECT)
 
 
 def _is_local(master: str) -> bool:

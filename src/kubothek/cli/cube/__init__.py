@@ -18,6 +18,9 @@ _COMMANDS = (
     LazyCommand("explain", "kubothek.cli.cube.explain", "Say what a query would read, and why."),
     LazyCommand("pin", "kubothek.cli.cube.pin", "Print which versions a query sees, to ask it of them again later."),
     LazyCommand("check", "kubothek.cli.cube.check", "Check that all is there and that the datasets form a cube."),
+    LazyCommand(
+        "stale", "kubothek.cli.cube.stale", "Say which partitions of a computed dataset its sources have changed since."
+    ),
     LazyCommand("index", "kubothek.cli.cube.index", "Build, drop or list secondary indices."),
     LazyCommand("copy", "kubothek.cli.cube.copy", "Copy a cube, or some of its datasets, to another store or name."),
     LazyCommand("cleanup", "kubothek.cli.cube.cleanup", "Delete files that nothing refers to any more."),

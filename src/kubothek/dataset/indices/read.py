@@ -49,7 +49,7 @@ def read_postings(
         if not held:
             continue
         plan = open_scan(snapshot, columns=held, table=table).plan
-        for part in gather(store, plan, task.read_postings, spark):
+        for part in gather(store, plan, task.read_postings, spark, verb="build indices of"):
             found[part.column].append(_load(store, part.content))
     labels = pa.dictionary(pa.int32(), pa.string())
     kinds = {column: pa.schema([(VALUE, column_type(layout, column)), (LABEL, labels)]) for column in columns}

@@ -23,7 +23,7 @@ from kubothek.dataset.staging.pairing import pair_tables
 from kubothek.engine import spark as on_spark
 from kubothek.engine.join import sort_rows
 from kubothek.engine.local import map_in_threads
-from kubothek.engine.spark_types import arrow_schema
+from kubothek.engine.spark_types import arrow_schema, as_recorded
 from kubothek.engine.writing import (
     BUCKET,
     WriteTask,
@@ -129,12 +129,12 @@ def stage_rows(rows: Tables, staging: Staging, written: Written) -> Staged:
     """
     staging.store.check_swap()
     return (
-        _stage_spark(rows, staging, written) if isinstance(rows, SparkTables) else _stage_parts(rows, staging, written)
+        _stage_spark(rows, staging, written) if isinstance(rows, SparkTables) else stage_parts(rows, staging, written)
     )
 
 
 def _stage_spark(rows: SparkTables, staging: Staging, written: Written) -> Staged:
-    tasks = staging.tasks({table: arrow_schema(frame.schema) for table, frame in rows.frames.items()})
+    tasks = staging.tasks({table: _offered(frame, table, staging) for table, frame in rows.frames.items()})
     if len(tasks) > 1 and not staging.layout.shuffle:
         raise InvalidInputError(
             f"The data for {staging.subject} has the tables {', '.join(tasks)} as Spark DataFrames, which takes "
@@ -143,6 +143,13 @@ def _stage_spark(rows: SparkTables, staging: Staging, written: Written) -> Stage
     staged = {table: _stage_frame(frame, tasks[table], staging, written) for table, frame in rows.frames.items()}
     partitions = pair_tables(staging.store, tasks, staged, written)
     return Staged(tuple(partitions), {table: task.schema for table, task in tasks.items()})
+
+
+def _offered(frame: Any, table: str, staging: Staging) -> pa.Schema:
+    """Return the types of a DataFrame, as the dataset has them where Spark showed them so."""
+    schema = arrow_schema(frame.schema)
+    record = (staging.expected or {}).get(table)
+    return schema if record is None else as_recorded(schema, record)
 
 
 def _stage_frame(frame: Any, task: WriteTask, staging: Staging, written: Written) -> Sequence[StagedPartition]:
@@ -168,7 +175,11 @@ def _stage_frame(frame: Any, task: WriteTask, staging: Staging, written: Written
     return staged
 
 
-def _stage_parts(rows: ArrowTables, staging: Staging, written: Written) -> Staged:
+def stage_parts(rows: ArrowTables, staging: Staging, written: Written) -> Staged:
+    """Stage rows that are in this process, which may be a task's; raises as :func:`stage_rows` does.
+
+    Whether the store can be committed to was looked at where the write began.
+    """
     parts = rows.parts
     if staging.layout.shuffle:
         parts = iter([_together(rows, staging)])

@@ -1,0 +1,219 @@
+"""How a DataFrame is written by ``df.write.format("kubothek")``: planned, staged by tasks, committed once.
+
+::
+
+    beside the driver    make_writer       options, columns and types are checked; a job is planned
+    in each task         Writer.write      its rows become files that nothing refers to; the message names them
+    all tasks ended      Writer.commit     the files of the messages are committed, once
+    else                 Writer.abort      what any task has staged is found by the names of its files, and deleted
+
+Spark keeps one message per task, of the attempt that it accepted, so what retries and speculation leave is never
+committed. These steps run in processes of their own, which share the writer as it was planned, and nothing else. What
+they raise, Spark tells the user as text. Errors about the rows are told in the message, because another attempt would
+find them again; ``commit`` raises them.
+
+Spark also calls ``abort`` after a ``commit`` that failed, or was killed. Every task had ended then, so every message is
+there; the files may be in use, or were deleted when it failed, and are left alone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from kubothek.cube.write import Request, plan_dataset
+from kubothek.dataset.write_job import WriteJob, commit_job, discard_job, replace_job, stage_batches, update_job
+from kubothek.engine.spark import check_reached
+from kubothek.engine.spark.payload import settle_worker
+from kubothek.engine.spark.travel import Traveller
+from kubothek.engine.spark_types import arrow_schema
+from kubothek.errors import InvalidInputError, KubothekError
+from kubothek.model.staged import StagedPartition
+from kubothek.plan.layout import parse_layout
+from kubothek.spark.source.options import WRITE, Found, Parse, parse_options, refuse
+
+Mode = Literal["append", "static", "dynamic"]
+"""Add rows, replace everything, or replace the physical partitions that there are rows for."""
+
+OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
+"""Setting of a session that decides what an overwrite replaces; Spark tells it to tasks."""
+
+BATCH_WRITE: Mapping[str, Parse] = {**WRITE, "cube": str}
+"""Options of a write that is no stream, besides those of the store."""
+
+_NOT_OF_CUBES = ("delete_scope", "secondary_indices", "sort_by", "rows_per_row_group", "header_format")
+_LOCAL_FOLDERS = "SPARK_LOCAL_DIRS"
+
+
+@dataclass(frozen=True, slots=True)
+class StagedRows(WriterCommitMessage):
+    """What a task has staged, or why its rows cannot be stored; ``dynamic`` says which of the writer's jobs it did."""
+
+    staged: tuple[StagedPartition, ...]
+    dynamic: bool = False
+    error: InvalidInputError | None = None
+
+
+def make_writer(schema: StructType, overwrite: bool, options: Mapping[str, str]) -> Writer:
+    """Return what stages rows and commits them.
+
+    Parameters
+    ----------
+    schema
+        Columns of the rows.
+    overwrite
+        Whether the mode is ``overwrite``, and not ``append``.
+    options
+        As the user gave them; see :data:`kubothek.spark.source.options.WRITE`. With ``cube``, ``dataset`` is an id
+        within it, and the write is what ``append_to_cube``, ``extend_cube`` or ``update_cube`` does.
+
+    Raises
+    ------
+    InvalidInputError
+        Options, columns and types do not fit each other or the dataset; nothing was written.
+    """
+    found = parse_options(options, BATCH_WRITE, "write")
+    refuse([*found.problems, *_problems(found, overwrite=overwrite)], "write")
+    rows = arrow_schema(schema)
+    plan = _dataset_plan if found.get("cube") is None else _cube_plan
+    if not overwrite:
+        return Writer(plan(rows, found, "append"))
+    asked = found.get("partitionOverwriteMode")
+    job = plan(rows, found, asked or "static")
+    if asked or not job.overwrites_existing:
+        return Writer(job)
+    return Writer(job, _attempted(lambda: plan(rows, found, "dynamic")))
+
+
+def _problems(found: Found, *, overwrite: bool) -> Iterator[str]:
+    """Say what cannot be asked together."""
+    if found.get("dataset") is None:
+        yield "name the 'dataset' to write" + (", an id within the cube" if found.get("cube") is not None else "")
+    if overwrite and found.get("delete_scope") is not None:
+        yield "'delete_scope' goes with mode 'append', which deletes and adds in one commit; 'overwrite' replaces"
+    foreign = [repr(name) for name in _NOT_OF_CUBES if found.get("cube") is not None and found.get(name) is not None]
+    if foreign:
+        yield f"{', '.join(foreign)} cannot be chosen for a dataset of a cube: the cube decides"
+
+
+def _attempted(plan: Callable[[], WriteJob]) -> WriteJob | InvalidInputError:
+    try:
+        return plan()
+    except InvalidInputError as error:
+        return error
+
+
+def _dataset_plan(rows: pa.Schema, found: Found, mode: Mode) -> WriteJob:
+    layout = {
+        "sort_by": found.get("sort_by", ()),
+        "metadata": found.get("metadata"),
+        "compression": found.get("compression", "zstd"),
+        "rows_per_row_group": found.get("rows_per_row_group"),
+        "header_format": found.get("header_format", "json"),
+    }
+    keys, indices = found.get("partition_on"), found.get("secondary_indices")
+    if mode == "static":
+        layout |= {"partition_on": keys or (), "secondary_indices": indices or ()}
+        return replace_job(rows, found.get("dataset"), found.store, **layout)
+    return update_job(
+        rows,
+        found.get("dataset"),
+        found.store,
+        delete_scope=found.get("delete_scope", ()),
+        replaces=mode == "dynamic",
+        partition_on=keys,
+        secondary_indices=indices,
+        **layout,
+    )
+
+
+def _cube_plan(rows: pa.Schema, found: Found, mode: Mode) -> WriteJob:
+    dataset, keys, metadata = found.get("dataset"), found.get("partition_on"), found.get("metadata")
+    request = Request(
+        mode="append" if mode == "append" else "update" if mode == "dynamic" else "extend",
+        layout=parse_layout(compression=found.get("compression", "zstd")),
+        metadata=None if metadata is None else {dataset: metadata},
+        partition_on=None if keys is None else {dataset: keys},
+        overwrite=mode == "static",
+    )
+    return plan_dataset(rows, dataset, found.get("cube"), found.store, request)
+
+
+class Writer(Traveller, DataSourceArrowWriter):
+    """Stages the rows of tasks and commits them.
+
+    Parameters
+    ----------
+    job
+        What to write.
+    dynamic
+        What to write instead where the session says that an overwrite replaces single partitions, which only tasks
+        know; or why that cannot be done.
+    """
+
+    def __init__(self, job: WriteJob, dynamic: WriteJob | InvalidInputError | None = None) -> None:
+        self._job = job
+        self._dynamic = dynamic
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> StagedRows:
+        """Stage the rows of one task; runs in an executor."""
+        settle_worker()
+        chosen = self._dynamic if self._dynamic is not None and _is_dynamic_session() else self._job
+        dynamic = chosen is not self._job
+        try:
+            if isinstance(chosen, InvalidInputError):
+                raise chosen
+            return StagedRows(stage_batches(chosen, iterator, folder=local_folder()), dynamic)
+        except InvalidInputError as error:
+            return StagedRows((), dynamic, error)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Commit what all tasks have staged, or raise what one of them has found; runs beside the driver."""
+        told = [message for message in messages if isinstance(message, StagedRows)]
+        errors: list[KubothekError] = [message.error for message in told if message.error is not None]
+        if len(told) < len(messages):
+            errors.append(
+                KubothekError(
+                    f"Spark asks for a commit of {len(messages)} tasks, but {len(messages) - len(told)} of them did "
+                    "not say what they have written. Nothing was committed; write again."
+                )
+            )
+        if errors:
+            self._discard()
+            raise errors[0]
+        chosen = self._dynamic if any(message.dynamic for message in told) else self._job
+        if isinstance(chosen, WriteJob):
+            staged = [one for message in told for one in message.staged]
+            check_reached(chosen.store, staged)
+            commit_job(chosen, staged)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Delete what tasks have staged of a write of which others failed; runs beside the driver.
+
+        What a task that is being killed writes after that is garbage.
+        """
+        if any(message is None for message in messages):
+            self._discard()
+
+    def _discard(self) -> None:
+        for job in (self._job, self._dynamic):
+            if isinstance(job, WriteJob):
+                discard_job(job)
+
+
+def _is_dynamic_session() -> bool:
+    context = TaskContext.get()
+    mode = None if context is None else context.getLocalProperty(OVERWRITE_MODE)
+    return str(mode or "").lower() == "dynamic"
+
+
+def local_folder() -> str | None:
+    """Return where Spark lets its executors spill, which it removes when they end."""
+    return os.environ.get(_LOCAL_FOLDERS, "").split(",")[0] or None
