@@ -204,10 +204,13 @@ def _csv_source(store: Store, key: str, size: int | None) -> Callable[[], pa.Nat
     source = _source(store, key, size, 0)
     if isinstance(source, str):
         return lambda: store.open_file(key, size)
-    if isinstance(source, FetchedFile) and source.size() > REQUEST_BYTES:
-        return lambda: readable(source.again())
+    if isinstance(source, FetchedFile):
+        if source.size() > REQUEST_BYTES:
+            return lambda: readable(source.again())
+        source.fetch_end(source.size())
     copy = pa.BufferOutputStream()
-    copy.write(store.get(key).data)
+    with readable(source) as file:
+        copy.write(file.read())
     data = copy.getvalue()
     return lambda: pa.BufferReader(data)
 
