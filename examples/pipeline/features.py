@@ -55,7 +55,7 @@ def delays_of(flights: DataFrame) -> DataFrame:
 
 def add_delays(spark: SparkSession, store: str) -> list[str]:
     """Make the delays anew of the months whose flights have changed; return these."""
-    return nyc.months_in(kb.refresh_cube(nyc.CUBE, store, "delays", delays_of, spark, columns=COLUMNS))
+    return nyc.months_in(kb.refresh_cube(nyc.CUBE, store, "delays", delays_of, spark=spark, columns=COLUMNS))
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ def predict(spark: SparkSession, store: str, *, again: bool = False) -> list[str
         store,
         "predictions",
         lambda flights: predictions_of(flights, weights, model.version),
-        spark,
+        spark=spark,
         datasets=["weather", "delays"],
         columns=COLUMNS,
     )

@@ -114,7 +114,7 @@ def content(uuid: str, store: Path) -> Rows:
 
 
 def test_secrets_of_a_store_are_in_no_plan(spark: SparkSession, events: Path, tmp_path) -> None:
-    """What Spark notes about the session, which is all that its UI shows, has the conditions and not the options."""
+    """What Spark notes about the session, which is all that its UI shows, says what is read and has no options."""
     store = SecretStore(tmp_path)
     data = spark.createDataFrame(drawn(8, "v1"))
     kb.build_cube(data, CUBE, store)

@@ -188,7 +188,8 @@ def test_a_lineage_that_nobody_could_read_is_not_written() -> None:
     """Some million labels are its limit."""
     sources = {f"s{i}": pa.array([], pa.string()) for i in range(1025)}
     many = {"seed": pa.array(["x" * 2**20] * 257)}
-    for lineage in (sources, many):
+    short = {"seed": pa.repeat("", 2**22), "f": pa.repeat("", 2**22 + 1)}
+    for lineage in (sources, many, short):
         with pytest.raises(InvalidInputError, match="computed from them"):
             encode_header(header(state=replace(STATE, lineage=lineage)))
 
@@ -341,6 +342,7 @@ CORRUPT: dict[str, tuple[Callable[[], bytes], str]] = {
     "lineage no frame": (lambda: _state(lineage={"seed": "AAAA"}), "no whole Zstandard frame"),
     "lineage no UTF-8": (lambda: _state(**_lineage(b"\xff\n")), "of the partitions of 'seed'"),
     "lineage cut off": (lambda: _state(**_lineage(b"p=1/a\np=2")), "last label of 'seed'"),
+    "lineage of too many labels": (lambda: _state(**_lineage(b"\n" * (2**23 + 1))), "more than 8,388,608 labels"),
     "lineage a bomb": (lambda: _state(**_lineage(bytes(2**27))), "expands to more than"),
     "lineage of many bombs": (
         lambda: _state(lineage={f"s{i}": _lineage(bytes(2**26 - 1) + b"\n")["lineage"]["seed"] for i in range(5)}),

@@ -125,8 +125,23 @@ def test_prefixes_are_those_of_the_last_component() -> None:
     assert label_prefixes(labels).to_pylist() == ["abcdefabcdef", "short", "", None]
 
 
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("2020-01-01%2000%3A00%3A00", "2020-01-01"),
+        ("2020-01-01 00:00:00", "2020-01-01"),
+        ("2020-01-01%2001%3A02%3A03.123456000", "2020-01-01%2001%3A02%3A03.123456"),
+        ("2020-01-01%2001%3A02%3A03.123456", "2020-01-01%2001%3A02%3A03.123456"),
+        ("00%3A00%3A00", "00%3A00%3A00"),
+    ],
+)
+def test_texts_of_the_same_time_are_the_same(text: str, same: str) -> None:
+    """Days with a time of day and times with nanoseconds, as Kartothek writes them, are those without."""
+    assert label_texts(pa.array([f"p={text}/f"])).to_pydict() == {"p": [same]}
+
+
 def test_texts_in_labels() -> None:
     """Each name is a column; what another layout wrote gives nulls, and labels without values have no columns."""
     labels = pa.array([make_label([("p q", "a/b"), ("q", "")], "f"), "p%20q=1/q=x=y/g", "q=1/p%20q=2/h", "i"])
-    assert label_texts(labels).to_pydict() == {"p q": ["a%2Fb", "1", None, None], "q": ["", "x=y", None, None]}
+    assert label_texts(labels).to_pydict() == {"p%20q": ["a%2Fb", "1", None, None], "q": ["", "x=y", None, None]}
     assert label_texts(pa.array(["f", "p=1/g"])).column_names == label_texts(labels[:0]).column_names == []

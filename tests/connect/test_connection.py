@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -13,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from kubothek import write_dataset
+from kubothek import open_dataset, write_dataset
 from kubothek.engine.spark.session import attempts, context, cores
 from kubothek.errors import StoreError
+from kubothek.spark import ship
 from kubothek.spark.progress import StageTasks, watch_tasks
 from kubothek.store.directory import DirectoryStore
 
@@ -89,3 +91,19 @@ def test_progress_is_told(spark: SparkSession) -> None:
     assert max(tasks.total for tasks in seen) == 4
     assert 0 < max(tasks.done for tasks in seen) < 4
     assert seen[-1] == StageTasks(0, 0, 0)
+
+
+def test_the_package_is_sent_to_the_server_for_one_session(spark: SparkSession, server: str, tmp_path: Path) -> None:
+    """Tasks of the session that sent it run what was sent, those of others what is installed there."""
+
+    def places(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            yield pa.record_batch({"place": [importlib.import_module("kubothek").__file__]})
+
+    sender = type(spark).builder.remote(server).create()
+    ship(sender)
+    used = [one.range(1).mapInArrow(places, "place string").collect()[0].place for one in (sender, spark)]
+    write_dataset(sender.range(5).withColumnRenamed("id", "x"), "d", tmp_path)
+    sender.stop()
+    assert [".zip/" in place for place in used] == [True, False]
+    assert open_dataset("d", tmp_path).scan().to_arrow().num_rows == 5

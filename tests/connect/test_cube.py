@@ -6,7 +6,6 @@ from tests.spark.test_cube import (
     test_append_overlays_cells,
     test_cells_given_twice_are_refused,
     test_indices_and_files_are_those_of_an_in_process_build,
-    test_nulls_in_keys_are_refused,
     test_queries_answer_as_in_process,
     test_queries_answer_as_sql_joins,
     test_queries_are_lazy,

@@ -14,7 +14,6 @@ from pyspark.errors import PySparkException
 from tests.spark.test_source import (
     pushing,
     store,
-    test_a_cube_gives_exactly_the_columns_asked_for,
     test_a_query_opens_the_files_of_a_scan,
     test_a_schema_of_the_user_chooses_columns,
     test_views_are_found_and_joined,

@@ -391,6 +391,24 @@ def test_what_others_do_to_the_dataset_in_between() -> None:
     assert (rows(store), stale(store)) == (rebuilt(store, "p", "q"), [])
 
 
+def test_what_is_removed_of_a_dataset_that_is_finer_than_the_seed() -> None:
+    """It is computed again, also where another source that is as fine has nothing in its place."""
+    store = built()
+    fine = pa.table({"p": [1], "q": ["b"], "y": [0], "f1": [1]})
+    kb.extend_cube({"fine": fine}, CUBE, store, partition_on={"fine": ["p", "q", "y"]})
+
+    def compute(table: pa.Table) -> pa.Table:
+        return table.select(["p", "q", "x", "y"]).append_column("s1", table["v1"])
+
+    how: dict[str, Any] = {"datasets": ["fine"], "partition_on": ["p", "q", "y"]}
+    kb.refresh_cube(CUBE, store, "sums", compute, **how)
+    before = rows(store)
+    kb.update_dataset(None, "c++sums", store, delete_scope=[{"p": 1, "q": "b", "y": 1}])
+    assert (stale(store), len(rows(store))) == (["p=1 q=b: missing"], len(before) - 2)
+    kb.refresh_cube(CUBE, store, "sums", compute, **how)
+    assert (rows(store), stale(store)) == (before, [])
+
+
 def test_a_dataset_that_was_written_otherwise() -> None:
     """What nobody has recorded is computed, and takes the place of what is there."""
     store = built()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.other_writers import forget_state
 
 import kubothek as kb
 from kubothek.dataset import write_job
@@ -359,6 +360,19 @@ def test_a_commit_of_unknown_outcome_leaves_the_files() -> None:
     slow.land()
     assert len(found(store)) == 5
     assert referenced(store) <= data_files(store)
+
+
+@pytest.mark.parametrize("foreign", [False, True])
+def test_a_job_that_is_committed_twice_is_one_commit(foreign: bool) -> None:
+    """Its files are in use and stay, also where other software has committed on top of it."""
+    store = stored()
+    job = update_job(SCHEMA, "u", store)
+    parts = staged(job, FIRST)
+    commit_job(job, parts)
+    if foreign:
+        forget_state(store, "u")
+    commit_job(job, parts)
+    assert (len(found(store)), referenced(store) <= data_files(store)) == (5, True)
 
 
 def test_files_of_attempts_that_do_not_count_are_not_committed() -> None:

@@ -364,13 +364,19 @@ def test_batches_that_a_header_could_not_hold(batch: Any) -> None:
         StreamBatch(*batch)
 
 
-LINEAGE = {"seed": ["p=1/q=1/a", "p=1/q=2/b", "p=2/q=1/c"], "coarse": ["p=1/d", "p=2/e"], "none": []}
+LINEAGE = {
+    "seed": ["p=1/q=1/a", "p=1/q=2/b", "p=2/q=1/c"],
+    "coarse": ["p=1/d", "p=2/e"],
+    "fine": ["p=1/q=1/r=1/f", "p=1/q=2/r=1/g"],
+    "none": [],
+}
 FORGOTTEN: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, list[str]]]] = {
     "nothing": (("p=1/q=1/x",), (), LINEAGE),
     "one partition": (("p=1/q=1/x", "p=1/q=2/y"), ("p=1/q=1/x",), LINEAGE | {"seed": ["p=1/q=2/b", "p=2/q=1/c"]}),
     "of its own column": (("q=2/r=1/x",), ("q=2/r=1/x",), LINEAGE | {"seed": ["p=1/q=1/a", "p=2/q=1/c"]}),
-    "of a coarser one": (("p=1/x",), ("p=1/x",), LINEAGE | {"seed": ["p=2/q=1/c"], "coarse": ["p=2/e"]}),
-    "of an unpartitioned one": (("x",), ("x",), {"seed": [], "coarse": [], "none": []}),
+    "of a coarser one": (("p=1/x",), ("p=1/x",), LINEAGE | {"seed": ["p=2/q=1/c"]}),
+    "of a finer one": (("p=1/q=1/r=2/x",), ("p=1/q=1/r=2/x",), LINEAGE | {"seed": ["p=1/q=2/b", "p=2/q=1/c"]}),
+    "of an unpartitioned one": (("x",), ("x",), LINEAGE | {"seed": []}),
 }
 
 

@@ -36,9 +36,11 @@ def test_texts_become_values(given: dict[str, str], name: str, value: Any) -> No
 
 def test_options_of_a_write_have_defaults() -> None:
     """What is not said is left to the dataset, or has the default of the functions."""
-    options = write_options({"path": "/data", "dataset": "d", "partitionOn": "p,q", "metadata": '{"a": 1}'})
+    options = write_options(
+        {"path": "/data", "dataset": "d", "partitionOn": "p,q", "metadata": '{"a": 1}'}, overwrite=True
+    )
     assert (options.store, options.partition_on, options.metadata) == (open_store("/data"), ("p", "q"), {"a": 1})
-    assert (options.secondary_indices, options.compression, options.partition_overwrite) == (None, "zstd", "static")
+    assert (options.secondary_indices, options.compression, options.partition_overwrite) == (None, "zstd", None)
 
 
 def test_a_path_names_the_store(tmp_path: Path) -> None:
@@ -86,5 +88,5 @@ def test_all_problems_are_told_together() -> None:
     """One error lists all that is wrong with the options of a write."""
     given = {"rowsPerRowGroup": "0", "partitionOverwriteMode": "all", "metadata": "[]", "header_format": "xml", "x": ""}
     with pytest.raises(InvalidInputError) as caught:
-        write_options(given)
+        write_options(given, overwrite=False)
     assert len(caught.value.problems) == 7

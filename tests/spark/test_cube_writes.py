@@ -102,6 +102,19 @@ def test_an_update_that_removes_by_condition(spark: SparkSession, tmp_path: Path
     assert sorted(row.v1 for row in query.to_spark(spark).collect()) == [*kept, *range(60, 65)]
 
 
+def test_what_spark_reads_it_can_write(spark: SparkSession, tmp_path: Path) -> None:
+    """Unsigned dimensions and times, which Spark shows as decimals and texts, get back the types that the cube has."""
+    cube = Cube(uuid_prefix="u", dimension_columns=["x"], partition_columns=["p"])
+    times = pa.array([1, 86_399_999_999], pa.time64("us"))
+    build_cube(pa.table({"x": pa.array([0, 2**64 - 1], pa.uint64()), "p": [0, 1], "t": times}), cube, tmp_path)
+    before = rows(query_cube(cube, tmp_path).to_arrow())
+    frame = query_cube(cube, tmp_path).to_spark(spark)
+    update_cube(frame, cube, tmp_path)
+    extend_cube({"late": frame.selectExpr("x", "p", "t AS v1")}, cube, tmp_path)
+    assert rows(query_cube(cube, tmp_path, columns="t").to_arrow()) == before
+    assert discover_cube("u", tmp_path)[1]["late"].schema.field("x").type == pa.uint64()
+
+
 def headers(store: Path) -> dict[str, bytes]:
     """What a cube is: the headers of its datasets."""
     return {path.name: path.read_bytes() for path in store.glob("*.by-dataset-metadata.*")}

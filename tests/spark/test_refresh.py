@@ -52,19 +52,19 @@ def test_refreshes_on_spark(spark: SparkSession, tmp_path: Path, keys: tuple[str
     store = built(at=tmp_path, features=features(0, 1))
     compute = in_tables(*keys) if per_partition else summed(*keys)
     how: dict[str, Any] = {"datasets": "features", "per_partition": per_partition}
-    kb.refresh_cube(CUBE, store, "sums", compute, spark, partition_on=keys, **how)
+    kb.refresh_cube(CUBE, store, "sums", compute, spark=spark, partition_on=keys, **how)
     assert (rows(store), stale(store)) == (rebuilt(store, *keys, f1=True), [])
     kb.update_cube(seed((1, "b"), v1=7), CUBE, store)
     kb.append_to_cube(seed((3, "a")), CUBE, store)
     kb.remove_partitions(CUBE, store, "p == 0", datasets="seed")
     before = {info.key for info in store.list("c++sums/table/")}
-    found = kb.refresh_cube(CUBE, store, "sums", compute, spark, **how)
+    found = kb.refresh_cube(CUBE, store, "sums", compute, spark=spark, **how)
     assert (rows(store), stale(store)) == (rebuilt(store, *keys, f1=True), [])
     assert kb.open_dataset("c++sums", store).version == 2
     written = {info.key for info in store.list("c++sums/table/")} - before
     computed = sum(one.reason != "vanished" for one in found)
     assert len(written) == computed * (2 if "s" in keys else 1)
-    assert len(kb.refresh_cube(CUBE, store, "sums", compute, spark, **how)) == 0
+    assert len(kb.refresh_cube(CUBE, store, "sums", compute, spark=spark, **how)) == 0
 
 
 def test_what_spark_computes_reads_stale_partitions_alone(spark: SparkSession, tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_what_spark_computes_reads_stale_partitions_alone(spark: SparkSession, t
         seen.extend(frame.select("p", "q", "v1").distinct().collect())
         return summed("p", "q")(frame)
 
-    kb.refresh_cube(CUBE, store, "sums", compute, spark, datasets="features")
+    kb.refresh_cube(CUBE, store, "sums", compute, spark=spark, datasets="features")
     assert sorted(map(tuple, seen)) == [(1, "b", 7), (2, "a", 7)]
     assert stale(store) == ["p=2 q=a: changed"]
 
@@ -119,5 +119,5 @@ def test_what_spark_must_not_compute(spark: SparkSession, tmp_path: Path, case: 
     kb.update_cube(seed((1, "b"), v1=7), CUBE, store)
     before = {info.key for info in store.list()}
     with pytest.raises(error, match=message):
-        kb.refresh_cube(CUBE, store, "sums", compute, spark, datasets="features", per_partition=per_partition)
+        kb.refresh_cube(CUBE, store, "sums", compute, spark=spark, datasets="features", per_partition=per_partition)
     assert {info.key for info in store.list()} == before

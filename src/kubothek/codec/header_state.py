@@ -44,6 +44,8 @@ _MOST = 2**60
 """What all files together stay below, so that no sum overflows."""
 _LINEAGE_LIMIT = 2**28
 """Bytes of all labels of a lineage: some millions."""
+_LABELS_AT_MOST = 2**23
+"""As many as the limit holds, since the name of a file alone has 32 digits."""
 _SOURCES_AT_MOST = 1024
 
 _Version = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
@@ -184,10 +186,12 @@ def _decode_info(wire: _Info) -> CommitInfo:
 def _encode_lineage(lineage: Mapping[str, pa.Array]) -> dict[str, str]:
     """Raise ``InvalidInputError`` for more labels than could be read again."""
     size = sum(len(labels) + (pc.sum(pc.binary_length(labels)).as_py() or 0) for labels in lineage.values())
-    if len(lineage) > _SOURCES_AT_MOST or size > _LINEAGE_LIMIT:
+    count = sum(map(len, lineage.values()))
+    if len(lineage) > _SOURCES_AT_MOST or size > _LINEAGE_LIMIT or count > _LABELS_AT_MOST:
         raise InvalidInputError(
-            f"A header can tell of at most {_SOURCES_AT_MOST:,} datasets, and {_LINEAGE_LIMIT:,} bytes of labels of "
-            f"theirs, that a dataset was computed from them, but there are {len(lineage):,} and {size:,}."
+            f"A header can tell of at most {_SOURCES_AT_MOST:,} datasets, and {_LABELS_AT_MOST:,} labels of theirs with "
+            f"{_LINEAGE_LIMIT:,} bytes, that a dataset was computed from them, but there are {len(lineage):,}, "
+            f"{count:,} and {size:,}."
         )
     return {source: base64.b64encode(compress(_lines(labels))).decode() for source, labels in lineage.items()}
 
@@ -198,10 +202,13 @@ def _lines(labels: pa.Array) -> bytes:
 
 
 def _decode_lineage(wire: Mapping[str, str], key: str) -> dict[str, pa.Array]:
-    lineage, left = dict[str, pa.Array](), _LINEAGE_LIMIT
+    lineage, left, labels = dict[str, pa.Array](), _LINEAGE_LIMIT, _LABELS_AT_MOST
     for source, text in wire.items():
         try:
             content = decompress(base64.b64decode(text, validate=True), left, key)
+            labels -= content.count(b"\n")
+            if labels < 0:
+                raise ValueError(f"it lists more than {_LABELS_AT_MOST:,} labels")
             lines = pc.split_pattern(pa.array([content.decode()], pa.string()), "\n").flatten()
         except ValueError as error:
             raise CorruptDatasetError(

@@ -15,12 +15,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kubothek.codec.quoting import quote, unquote
+from kubothek.codec.quoting import quote
 from kubothek.errors import InvalidInputError, NullValueError
 from kubothek.model.schema import normalise_type
 
 _HEX32 = re.compile(r"[0-9a-f]{32}\Z")
 _PREFIX_LENGTH = 12
+_MIDNIGHT = r"(?:%20| )00(?:%3A|:)00(?:%3A|:)00$"
+_NANOSECONDS = r"(\.\d{6})\d{3}$"
 
 
 def partition_text(value: Any, t: pa.DataType, column: str | None = None) -> str:
@@ -141,14 +143,23 @@ def label_prefixes(labels: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedA
 def label_texts(labels: pa.Array) -> pa.Table:
     """Return the texts of the partition values in labels of one dataset, as they are quoted: a column for each name.
 
-    A label that has other names than the first one gives nulls. Labels without any value give a table without columns.
+    Names are quoted too. A label that has other names than the first one gives nulls. Labels without any value give a
+    table without columns. Texts of the same time are the same: Kartothek also writes days with a time of day, and times
+    with nanoseconds, though its schema has neither.
 
     Examples
     --------
     >>> label_texts(pa.array(["P=1/Q=a%2Fb/cd86", "P=2/Q=c/9e07"])).to_pydict()
     {'P': ['1', '2'], 'Q': ['a%2Fb', 'c']}
+    >>> label_texts(pa.array(["DAY=2020-01-01%2000%3A00%3A00/cd86", "DAY=2020-01-01/9e07"]))["DAY"].to_pylist()
+    ['2020-01-01', '2020-01-01']
     """
     names = [piece.partition("=")[0] for piece in labels[0].as_py().split("/")[:-1]] if len(labels) else []
     pieces = "".join(f"{re.escape(name)}=(?P<c{i}>[^/]*)/" for i, name in enumerate(names))
     cut = pc.extract_regex(labels, pattern=f"^{pieces}(?P<name>[^/]*)$")
-    return pa.table({unquote(name): pc.struct_field(cut, i) for i, name in enumerate(names)})
+    return pa.table({name: _one_time(pc.struct_field(cut, i)) for i, name in enumerate(names)})
+
+
+def _one_time(texts: pa.Array) -> pa.Array:
+    without = pc.replace_substring_regex(texts, pattern=_MIDNIGHT, replacement="")
+    return pc.replace_substring_regex(without, pattern=_NANOSECONDS, replacement=r"\1")

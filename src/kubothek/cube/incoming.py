@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from kubothek.cube.members import as_recorded_in_cube
 from kubothek.dataset.staging.arguments import parse_metadata
 from kubothek.dataset.staging.incoming import ArrowRows, Rows, SparkRows, parse_rows
 from kubothek.engine.spark_types import arrow_schema
 from kubothek.errors import InvalidInputError
 from kubothek.model.cube import Cube
 from kubothek.model.schema import merge_schemas, normalise_schema
+from kubothek.plan.cube.members import Member
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +26,19 @@ class DatasetRows:
     schema: pa.Schema
 
 
-def parse_cube_data(data: Any, cube: Cube) -> dict[str, DatasetRows]:
+def parse_cube_data(data: Any, cube: Cube, members: Sequence[Member], *, creates: bool) -> dict[str, DatasetRows]:
     """Return what is given per dataset id; rows without an id are the seed's, ``None`` stands for no data.
 
     Frames are kept, because they are looked at twice.
+
+    Parameters
+    ----------
+    data
+        As the user gave it.
+    cube, members
+        The cube, and the datasets that it has: their types decide what those of Spark stand for.
+    creates
+        Whether what is given makes datasets, in place of those of these ids that there may be.
 
     Raises
     ------
@@ -37,16 +48,18 @@ def parse_cube_data(data: Any, cube: Cube) -> dict[str, DatasetRows]:
     by_dataset = data if isinstance(data, Mapping) else {cube.seed_dataset: data}
     for dataset_id in by_dataset:
         cube.dataset_uuid(dataset_id)
-    given = {dataset_id: _parsed(dataset_id, rows) for dataset_id, rows in by_dataset.items() if rows is not None}
+    stay = [member for member in members if not (creates and member.dataset_id in by_dataset)]
+    given = {name: _parsed(name, rows, cube, stay) for name, rows in by_dataset.items() if rows is not None}
     if not given:
         raise InvalidInputError(f"There is no data for cube {cube.uuid_prefix!r}.")
     return given
 
 
-def _parsed(dataset_id: str, data: Any) -> DatasetRows:
+def _parsed(dataset_id: str, data: Any, cube: Cube, members: Sequence[Member]) -> DatasetRows:
     rows = parse_rows(data, f"dataset {dataset_id!r}")
     if isinstance(rows, SparkRows):
-        return DatasetRows(rows, normalise_schema(arrow_schema(rows.frame.schema)))
+        schema = as_recorded_in_cube(arrow_schema(rows.frame.schema), members, cube, dataset_id)
+        return DatasetRows(rows, normalise_schema(schema))
     frames = list(rows.frames)
     schema = normalise_schema(frames[0].schema if frames else pa.schema([]))
     for number, frame in enumerate(frames[1:], start=1):

@@ -18,6 +18,7 @@ from kubothek.codec.labels import label_prefixes
 from kubothek.cube.pins import load_pinned, snapshots_by
 from kubothek.dataset.dataset import Dataset
 from kubothek.dataset.snapshot import Snapshot, find_snapshot, find_snapshots
+from kubothek.engine.spark_types import as_recorded
 from kubothek.errors import CorruptDatasetError, CubeNotFoundError
 from kubothek.model.cube import SEPARATOR, Cube, check_name, cube_prefix, member_uuid, split_uuid
 from kubothek.model.header import SINGLE_TABLE
@@ -167,6 +168,16 @@ def is_member(uuid: str, uuid_prefix: str) -> bool:
     """Tell whether the name of a dataset makes it one of this cube, not of one whose name goes on with ``+``."""
     split = split_uuid(uuid)
     return split is not None and split[0] == uuid_prefix and is_uuid(uuid)
+
+
+def as_recorded_in_cube(schema: pa.Schema, members: Sequence[Member], cube: Cube, dataset_id: str) -> pa.Schema:
+    """Return the types that columns from Spark have in a dataset of a cube, where Spark shows some in another form.
+
+    What the dataset itself has decides, then what the seed has, then the others.
+    """
+    for member in sorted(members, key=lambda one: (one.dataset_id != dataset_id, one.dataset_id != cube.seed_dataset)):
+        schema = as_recorded(schema, member.schema)
+    return schema
 
 
 def as_member(dataset_id: str, snapshot: Snapshot) -> Member:

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from kubothek.codec.keys import staged_prefix
 from kubothek.codec.labels import write_prefix
 from kubothek.cube.computed import Compute, Target, check_inside, compute_groups
-from kubothek.cube.members import OpenCube, open_cube
+from kubothek.cube.members import OpenCube, as_recorded_in_cube, open_cube
 from kubothek.cube.query import Query, query_opened
 from kubothek.cube.stale import Survey, survey
 from kubothek.dataset.commit import commit
@@ -33,8 +33,8 @@ from kubothek.dataset.staging.discard import discard_by_listing, discard_on_erro
 from kubothek.dataset.staging.incoming import SparkRows, as_tables, parse_rows
 from kubothek.dataset.staging.stage import Staged, Written, incarnation, stage_rows
 from kubothek.engine import spark as on_spark
-from kubothek.engine.spark_types import arrow_schema, as_recorded
-from kubothek.engine.writing import WriteTask, cut_runs
+from kubothek.engine.spark_types import arrow_schema
+from kubothek.engine.writing import cut_runs
 from kubothek.errors import InvalidInputError
 from kubothek.model.cube import Cube
 from kubothek.model.display import plural
@@ -294,7 +294,7 @@ def _in_tasks(run: _Run, call: _Call, query: Query, spark: SparkSession) -> list
         results = on_spark.gather(spark, run.store, pieces, body, text)
     except BaseException:
         staged = staged_prefix(target.uuid, target.incarnation, target.write_id)
-        discard_by_listing(run.store, WriteTask(target.uuid, SINGLE_TABLE, target.write_id, staged, pa.schema([])))
+        discard_by_listing(run.store, target.uuid, SINGLE_TABLE, target.write_id, staged)
         raise
     run.written.extend(part for one in results for part in one.partitions)
     return results
@@ -310,15 +310,11 @@ def _as_one(run: _Run, call: _Call, query: Query, spark: SparkSession) -> Staged
             "have it called with one Arrow table per physical partition (per_partition=True)."
         )
     schema = arrow_schema(rows.frame.schema)
-    # What the dataset has decides how Spark's types are meant, then what the others have.
-    seed = call.opened.cube.seed_dataset
-    order = sorted(call.opened.members, key=lambda m: (m.dataset_id != target.dataset_id, m.dataset_id != seed))
-    for member in order:
-        schema = as_recorded(schema, member.schema)
-    schema = normalise_schema(schema)
+    schema = normalise_schema(as_recorded_in_cube(schema, call.opened.members, target.cube, target.dataset_id))
     call.check(schema)
     layout = target.laid_out(schema.names, shuffle=True)
-    staging = target.staging(run.store, layout, schema if target.expected is None else target.expected)
+    made = normalise_schema(schema, layout.partition_on) if target.expected is None else target.expected
+    staging = target.staging(run.store, layout, made)
     staged = stage_rows(as_tables(rows, SINGLE_TABLE), staging, run.written)
     check_inside(staged.partitions, target, call.stale)
     return staged

@@ -18,14 +18,13 @@ from kubothek.codec.labels import write_prefix
 from kubothek.codec.partition_values import partition_values
 from kubothek.cube.commit import CubeCommit, commit_in_order
 from kubothek.cube.incoming import DatasetRows, parse_cube_data, parse_cube_metadata
-from kubothek.cube.members import as_member, cube_not_found, pin_members
+from kubothek.cube.members import as_member, as_recorded_in_cube, cube_not_found, pin_members
 from kubothek.dataset.dataset import Dataset
 from kubothek.dataset.snapshot import Snapshot
 from kubothek.dataset.staging.discard import discard, discard_on_error
-from kubothek.dataset.staging.incoming import ArrowRows, Rows, as_tables
+from kubothek.dataset.staging.incoming import ArrowRows, Rows, SparkRows, as_tables
 from kubothek.dataset.staging.stage import Staged, Staging, Written, incarnation, stage_rows
 from kubothek.dataset.write_job import WriteJob, plan_job
-from kubothek.engine.spark_types import as_recorded
 from kubothek.errors import InvalidInputError
 from kubothek.model.condition import Condition
 from kubothek.model.cube import Cube, cube_prefix
@@ -103,7 +102,7 @@ def write_cube(data: Any, cube: Cube | str, store: Store, request: Request) -> d
     members = [as_member(name, snapshot) for name, snapshot in pinned.items() if not snapshot.header.is_withdrawn]
     spec = _specification(cube, members, store, request.mode)
     removed = None if request.remove is None else removal_condition(request.remove, spec)
-    given = parse_cube_data(data, spec)
+    given = parse_cube_data(data, spec, members, creates=request.creates)
     kept = _check(given, spec, members, request)
     writes = _writes(given, spec, pinned, kept, request, removed, store.world.new_id())
     written: list[StagedPartition] = []
@@ -132,9 +131,8 @@ def plan_dataset(schema: pa.Schema, dataset_id: str, cube: Cube | str, store: St
     members = [as_member(name, snapshot) for name, snapshot in pinned.items() if not snapshot.header.is_withdrawn]
     spec = _specification(cube, members, store, request.mode)
     spec.dataset_uuid(dataset_id)
-    # What the dataset has decides how Spark's types are meant, then what the others have.
-    for member in sorted(members, key=lambda one: (one.dataset_id != dataset_id, one.dataset_id != spec.seed_dataset)):
-        schema = as_recorded(schema, member.schema)
+    stay = [member for member in members if not (request.creates and member.dataset_id == dataset_id)]
+    schema = as_recorded_in_cube(schema, stay, spec, dataset_id)
     given = {dataset_id: DatasetRows(ArrowRows(iter(())), normalise_schema(schema))}
     kept = _check(given, spec, members, request)
     (write,) = _writes(given, spec, pinned, kept, request, None, store.world.new_id())
@@ -211,8 +209,7 @@ def _writes(
             overwrite=request.creates and base is not None,
             cube_call=call,
         )
-        expected = None if stored is None else stored.schema(SINGLE_TABLE)
-        writes.append(_Write(name, rows.rows, layout, base, expected, change))
+        writes.append(_Write(name, rows.rows, layout, base, _expected(rows, layout, stored), change))
     return writes
 
 
@@ -223,6 +220,13 @@ def _layout(dataset_id: str, schema: pa.Schema, cube: Cube, stored: Snapshot | N
         return cube_layout(request.layout, cube, dataset_id, schema.names, keys)
     indices = [column for column in stored.index_columns if column in stored.schema(SINGLE_TABLE).names]
     return cube_layout(request.layout, cube, dataset_id, schema.names, stored.partition_keys, indices)
+
+
+def _expected(given: DatasetRows, layout: Layout, stored: Snapshot | None) -> pa.Schema | None:
+    """Return the schema of record that rows must fit; that of a new one, where Spark's types do not say it all."""
+    if stored is not None:
+        return stored.schema(SINGLE_TABLE)
+    return normalise_schema(given.schema, layout.partition_on) if isinstance(given.rows, SparkRows) else None
 
 
 def _scope(removed: Condition, base: Snapshot) -> Condition:

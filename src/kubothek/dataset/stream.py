@@ -87,7 +87,7 @@ def commit_batch(job: WriteJob, staged: Sequence[StagedPartition], batch: Stream
     Returns
     -------
     bool
-        Whether there was a commit. Where there was none, nothing refers to the staged files.
+        Whether there was a commit. Where there was none, its rows are there already, or there are none.
 
     Raises
     ------

@@ -23,6 +23,7 @@ import pyarrow as pa
 from kubothek.codec.keys import check_uuid
 from kubothek.codec.labels import write_prefix
 from kubothek.codec.partition_values import partition_values
+from kubothek.dataset.at import with_state
 from kubothek.dataset.commit import commit
 from kubothek.dataset.delete_scope import select_deleted
 from kubothek.dataset.indices.read import with_index_values
@@ -257,6 +258,8 @@ def stage_batches(
 def commit_job(job: WriteJob, staged: Sequence[StagedPartition], *, batch: StreamBatch | None = None) -> Snapshot:
     """Commit what tasks have staged, in one commit; where that fails, their files are removed.
 
+    A job that was committed before is not committed again, and its files, which are in use, stay.
+
     Parameters
     ----------
     job
@@ -276,10 +279,12 @@ def commit_job(job: WriteJob, staged: Sequence[StagedPartition], *, batch: Strea
         The store gave no answer; what was staged is left alone.
     """
     written = list(staged)
+    current = find_dataset(job.task.uuid, job.store)
+    if current is not None and job.change.write_id in with_state(current)[1].recent:
+        return current
     with discard_on_error(job.store, written):
         _check_rows(job, staged)
         change = replace(_completed(job, staged, written), batch=batch)
-        current = find_dataset(job.task.uuid, job.store)
         if etag_of(current) != (None if job.seen is None else job.seen.etag):
             change = _moved(job, change, current)
     with discard_on_error(job.store, written, committing=True):
@@ -288,7 +293,8 @@ def commit_job(job: WriteJob, staged: Sequence[StagedPartition], *, batch: Strea
 
 def discard_job(job: WriteJob) -> None:
     """Delete whatever the tasks of a job have staged, found by the names of its files; what cannot be stays."""
-    discard_by_listing(job.store, job.task)
+    task = job.task
+    discard_by_listing(job.store, task.uuid, task.table, task.write_id, task.staged)
 
 
 def _check_rows(job: WriteJob, staged: Sequence[StagedPartition]) -> None:

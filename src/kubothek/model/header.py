@@ -119,7 +119,7 @@ class CommitState:
     up: their files may be gone. For ``hold`` seconds others are asked not to commit. ``streams`` has the number of the
     last committed batch of each streaming query, the query that committed last being the last. ``lineage`` says of a
     dataset that was computed from others of its cube which partitions of these it holds the result of: their labels, by
-    the id of the dataset. ``extra`` keeps entries that a later version wrote.
+    the id of the dataset, the seed first. ``extra`` keeps entries that a later version wrote.
     """
 
     version: int

@@ -24,7 +24,7 @@ def remaining_lineage(
     Parameters
     ----------
     recorded
-        Labels by the dataset that they are of.
+        Labels by the dataset that they are of, the seed of the cube first.
     removed
         Labels of the dataset itself.
     label_texts
@@ -33,19 +33,15 @@ def remaining_lineage(
     Returns
     -------
     dict
-        Labels are left out of the datasets that tell the physical partitions of this one apart best: the seed of a
-        cube does. Others may have one partition for many of this one's.
+        Labels are left out of the first dataset alone: the seed of the cube, which says what there is. Others may have
+        one partition for many of this one's, or tell its partitions apart by columns that the seed does not have.
     """
     if not len(removed) or not recorded:
         return dict(recorded)
-    gone = label_texts(removed)
-    texts = {source: label_texts(labels) for source, labels in recorded.items()}
-    shared = {source: [c for c in table.column_names if c in gone.column_names] for source, table in texts.items()}
-    most = max(map(len, shared.values()))
-    return {
-        source: _without(labels, texts[source], gone, shared[source]) if len(shared[source]) == most else labels
-        for source, labels in recorded.items()
-    }
+    seed = next(iter(recorded))
+    gone, texts = label_texts(removed), label_texts(recorded[seed])
+    shared = [name for name in texts.column_names if name in gone.column_names]
+    return {**recorded, seed: _without(recorded[seed], texts, gone, shared)}
 
 
 def _without(labels: pa.Array, texts: pa.Table, gone: pa.Table, columns: Sequence[str]) -> pa.Array:

@@ -13,6 +13,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from kubothek.engine.spark.session import is_connect
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -86,7 +88,7 @@ def watch_tasks(spark: SparkSession, report: Callable[[StageTasks], None], *, ev
     every
         Seconds between two reports; for Spark Connect the server decides.
     """
-    if type(spark).__module__.startswith("pyspark.sql.connect"):
+    if is_connect(spark):
         told: Any = ToldTasks(report)  # called like Spark's ProgressHandler; a class of Spark's is no use without it
         spark.registerProgressHandler(told)
         try:

@@ -1,7 +1,8 @@
 """How Spark users read datasets and cubes: as lazy DataFrames, with the columns that they want and no others.
 
 Files are chosen when the function is called; Spark's tasks read them when a job runs, without a shuffle. This is the
-fastest way to read on Spark: what the data source ``kubothek`` does file by file, these do for all files of a task.
+fastest way to read on Spark: its own reader gets the files where it can read them, and with ``using`` no columns are
+read but those that a query needs, which Spark does not tell the data source ``kubothek``.
 """
 
 from __future__ import annotations

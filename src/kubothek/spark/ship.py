@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kubothek.engine.spark import check_session
+from kubothek.engine.spark import check_session, is_connect
 from kubothek.spark.package import package_zip
 from kubothek.version import __version__
 
@@ -46,7 +46,7 @@ def ship(spark: SparkSession) -> None:
     >>> ship(local_session("flights"))
     """
     check_session(spark)
-    if type(spark).__module__.startswith("pyspark.sql.connect"):
+    if is_connect(spark):
         spark.addArtifacts(str(_zip_file()), pyfile=True)
     else:
         spark.sparkContext.addPyFile(str(_zip_file()))

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kubothek.codec.labels import label_prefixes, write_prefix
-from kubothek.engine.writing import WriteTask
 from kubothek.errors import CommitStateUnknownError, KubothekError, StoreError
 from kubothek.model.staged import StagedPartition
 from kubothek.store.interface import Store
@@ -49,11 +48,19 @@ def discard(store: Store, written: Iterable[StagedPartition]) -> None:
             store.delete(keys)
 
 
-def discard_by_listing(store: Store, task: WriteTask) -> None:
-    """Delete whatever a write has staged for one table, found by the names of its files; what cannot be stays."""
+def discard_by_listing(store: Store, uuid: str, table: str, write_id: str, staged: str) -> None:
+    """Delete whatever a write has staged for one table, found by the names of its files; what cannot be stays.
+
+    Parameters
+    ----------
+    store, uuid, table, write_id
+        Where, and by which write.
+    staged
+        What the keys of its staged index values begin with.
+    """
     with suppress(StoreError):
-        listed = (info.key for info in store.list(f"{task.uuid}/{task.table}/"))
+        listed = (info.key for info in store.list(f"{uuid}/{table}/"))
         keys = pa.array([key.removesuffix(_DATA_SUFFIX) for key in listed if key.endswith(_DATA_SUFFIX)], pa.string())
-        ours = keys.filter(pc.equal(label_prefixes(keys), write_prefix(task.write_id)))
+        ours = keys.filter(pc.equal(label_prefixes(keys), write_prefix(write_id)))
         store.delete([f"{key}{_DATA_SUFFIX}" for key in ours.to_pylist()])
-        store.delete([info.key for info in store.list(task.staged)])
+        store.delete([info.key for info in store.list(staged)])

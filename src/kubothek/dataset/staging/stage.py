@@ -166,7 +166,7 @@ def _stage_frame(frame: Any, task: WriteTask, staging: Staging, written: Written
             num_buckets=layout.num_buckets,
         )
     except BaseException:
-        discard_by_listing(store, task)
+        discard_by_listing(store, task.uuid, task.table, task.write_id, task.staged)
         raise
     written.extend(staged)
     if task.unique and not (layout.shuffle and task.apart == task.partition_on):

@@ -18,10 +18,17 @@ from kubothek.engine.spark.read import (
     read_units,
     unit_tables,
 )
-from kubothek.engine.spark.session import check_session, is_spark, is_spark_schema
+from kubothek.engine.spark.session import (
+    CORES_OF_A_SMALL_CLUSTER,
+    check_session,
+    is_connect,
+    is_spark,
+    is_spark_schema,
+)
 from kubothek.engine.spark.write import check_partitions, check_reached, write_rows
 
 __all__ = [
+    "CORES_OF_A_SMALL_CLUSTER",
     "ROWS_PER_BATCH",
     "check_partitions",
     "check_reached",
@@ -31,6 +38,7 @@ __all__ = [
     "expected_tasks",
     "gather",
     "in_batches",
+    "is_connect",
     "is_spark",
     "is_spark_schema",
     "quoted",

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _LOCAL = re.compile(r"local(?:\[[^,]*(?:,\s*([0-9]+)\s*)?\])?")
 _SPLITS = re.compile(r"splits=(?:Some\()?([0-9]+)")
-_CORES_OF_A_SMALL_CLUSTER = 16
+CORES_OF_A_SMALL_CLUSTER = 16
+"""What is taken for the cores where nobody tells how many there are."""
 
 
 def is_spark(data: object) -> bool:
@@ -31,6 +32,11 @@ def check_session(spark: object) -> None:
     """Refuse what is not a Spark session, classic or Connect, without importing Spark."""
     if not any(k.__name__ == "SparkSession" and k.__module__.startswith("pyspark.sql.") for k in type(spark).__mro__):
         raise InvalidInputError(f"spark must be a SparkSession or None, not {spark!r}.")
+
+
+def is_connect(spark: object) -> bool:
+    """Tell whether this is a session of Spark Connect, without importing Spark."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def is_spark_schema(schema: object) -> bool:
@@ -48,7 +54,7 @@ def cores(spark: SparkSession) -> int:
     if found is not None:
         return int(found.defaultParallelism)
     planned = _SPLITS.search(str(spark.sql("EXPLAIN SELECT * FROM range(1)").collect()[0][0]))
-    return int(planned[1]) if planned else _CORES_OF_A_SMALL_CLUSTER
+    return int(planned[1]) if planned else CORES_OF_A_SMALL_CLUSTER
 
 
 def attempts(spark: SparkSession) -> int:
@@ -60,7 +66,7 @@ def attempts(spark: SparkSession) -> int:
 
 def context(spark: SparkSession) -> SparkContext | None:
     """Return the context of a session; one of Connect has none."""
-    return None if type(spark).__module__.startswith("pyspark.sql.connect") else spark.sparkContext
+    return None if is_connect(spark) else spark.sparkContext
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 import json
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -25,6 +25,7 @@ Parse = Callable[[str], Any]
 
 _STORE_PREFIX = "store."
 _WORDS = {"true": True, "false": False}
+_NOT_OF_CUBES = ("delete_scope", "secondary_indices", "sort_by", "rows_per_row_group", "header_format")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +55,13 @@ class ReadOptions:
 class WriteOptions:
     """Where to write, and how; ``None`` stands for what the dataset has, or the default of a new one.
 
-    ``delete_scope`` is a list of mappings or a text, as :func:`kubothek.update_dataset` takes it.
+    With ``cube``, ``dataset`` is an id within it. ``delete_scope`` is a list of mappings or a text, as
+    :func:`kubothek.update_dataset` takes it. ``partition_overwrite`` is ``None`` for what the session says.
     """
 
     store: Store
     dataset: str
+    cube: str | None
     partition_on: tuple[str, ...] | None
     secondary_indices: tuple[str, ...] | None
     sort_by: tuple[str, ...]
@@ -67,7 +70,7 @@ class WriteOptions:
     compression: str
     rows_per_row_group: int | None
     header_format: Literal["json", "msgpack"]
-    partition_overwrite: Literal["static", "dynamic"]
+    partition_overwrite: Literal["static", "dynamic"] | None
 
 
 def read_options(options: Mapping[str, str]) -> ReadOptions:
@@ -101,8 +104,8 @@ def read_options(options: Mapping[str, str]) -> ReadOptions:
     )
 
 
-def write_options(options: Mapping[str, str]) -> WriteOptions:
-    """Parse the options of a write.
+def write_options(options: Mapping[str, str], *, overwrite: bool) -> WriteOptions:
+    """Parse the options of a write that is no stream; ``overwrite`` says its mode, which is ``append`` otherwise.
 
     Raises
     ------
@@ -110,8 +113,20 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
         As for :func:`read_options`.
     """
     found = parse_options(options, WRITE, "write")
-    refuse([*found.problems, *(["name the 'dataset' to write"] if found.get("dataset") is None else [])], "write")
+    refuse([*found.problems, *_write_problems(found, overwrite=overwrite)], "write")
     return write_options_of(found)
+
+
+def _write_problems(found: Found, *, overwrite: bool) -> Iterator[str]:
+    """Say what a write lacks, and what it cannot ask together."""
+    in_cube = found.get("cube") is not None
+    if found.get("dataset") is None:
+        yield "name the 'dataset' to write" + (", an id within the cube" if in_cube else "")
+    if overwrite and found.get("delete_scope") is not None:
+        yield "'delete_scope' goes with mode 'append', which deletes and adds in one commit; 'overwrite' replaces"
+    foreign = [repr(name) for name in _NOT_OF_CUBES if in_cube and found.get(name) is not None]
+    if foreign:
+        yield f"{', '.join(foreign)} cannot be chosen for a dataset of a cube: the cube decides"
 
 
 def write_options_of(found: Found) -> WriteOptions:
@@ -119,6 +134,7 @@ def write_options_of(found: Found) -> WriteOptions:
     return WriteOptions(
         store=found.store,
         dataset=found.get("dataset"),
+        cube=found.get("cube"),
         partition_on=found.get("partition_on"),
         secondary_indices=found.get("secondary_indices"),
         sort_by=found.get("sort_by", ()),
@@ -127,7 +143,7 @@ def write_options_of(found: Found) -> WriteOptions:
         compression=found.get("compression", "zstd"),
         rows_per_row_group=found.get("rows_per_row_group"),
         header_format=found.get("header_format", "json"),
-        partition_overwrite=found.get("partitionOverwriteMode", "static"),
+        partition_overwrite=found.get("partitionOverwriteMode"),
     )
 
 
@@ -271,9 +287,10 @@ def _moment(text: str) -> int | datetime | str:
         return text
 
 
-def _positive(text: str) -> int:
-    if not (text.strip().isdecimal() and int(text) > 0):
-        raise ValueError(f"it is a number above 0, and not {text!r}")
+def positive(text: str) -> int:
+    """Return the number, which an integer of the JVM can hold."""
+    if not (text.strip().isdecimal() and 0 < int(text) < 2**31):
+        raise ValueError(f"it is a number above 0 and below 2**31, and not {text!r}")
     return int(text)
 
 
@@ -283,7 +300,9 @@ def _flag(text: str) -> bool:
     return _WORDS[text.strip().lower()]
 
 
-def _one_of(*allowed: str) -> Parse:
+def one_of(*allowed: str) -> Parse:
+    """Return what understands one of some words."""
+
     def parse(text: str) -> str:
         if text.strip().lower() not in allowed:
             raise ValueError(f"it is one of {', '.join(allowed)}, and not {text!r}")
@@ -305,14 +324,15 @@ READ: Mapping[str, Parse] = {
 
 WRITE: Mapping[str, Parse] = {
     "dataset": str,
+    "cube": str,
     "partition_on": _some_names,
     "secondary_indices": _some_names,
     "sort_by": _some_names,
     "delete_scope": _scope,
     "metadata": _mapping,
     "compression": str,
-    "rows_per_row_group": _positive,
-    "header_format": _one_of("json", "msgpack"),
-    "partitionOverwriteMode": _one_of("static", "dynamic"),
+    "rows_per_row_group": positive,
+    "header_format": one_of("json", "msgpack"),
+    "partitionOverwriteMode": one_of("static", "dynamic"),
 }
 """Options of writing, besides those of the store."""

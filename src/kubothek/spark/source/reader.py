@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructField, StructType
 
-from kubothek.engine.spark import count_tasks, in_batches, unit_tables
+from kubothek.engine.spark import CORES_OF_A_SMALL_CLUSTER, count_tasks, in_batches, unit_tables
 from kubothek.engine.spark.payload import settle_worker
 from kubothek.engine.spark.travel import Traveller
 from kubothek.engine.spark_types import spark_schema, task_schema, to_wire
@@ -36,8 +36,6 @@ from kubothek.store.interface import Store
 _PUSH_DOWN = "pyspark.sql.worker.data_source_pushdown_filters"
 """What Spark runs to plan a query that has filters, while their push-down is switched on."""
 _BYTES_WORTH_A_TASK = 16 * 2**20
-_CORES = 16
-"""Of a small cluster: a planner has no session that could tell."""
 
 
 def read_schema(options: Mapping[str, str]) -> tuple[StructType, Pinned | None]:
@@ -96,9 +94,12 @@ def check_schema(given: StructType, schema: pa.Schema, subject: str) -> None:
 
 
 def plan_tasks(plan: ReadPlan) -> int:
-    """Return into how many pieces to cut a plan: by its bytes, but at least as many as this machine has cores."""
+    """Return into how many pieces to cut a plan: by its bytes, but at least as many as this machine has cores.
+
+    A planner has no session that could tell how many the cluster has.
+    """
     size = int(unit_weights(plan).sum())
-    return max(os.cpu_count() or 1, min(size // _BYTES_WORTH_A_TASK, count_tasks(size, _CORES)))
+    return max(os.cpu_count() or 1, min(size // _BYTES_WORTH_A_TASK, count_tasks(size, CORES_OF_A_SMALL_CLUSTER)))
 
 
 def _takes_filters() -> bool:

@@ -10,11 +10,21 @@ from kubothek.model.condition import Condition
 from kubothek.model.header import StreamBatch
 from kubothek.model.position import Beginning
 from kubothek.model.where import parse_where
-from kubothek.spark.source.options import READ, WRITE, Parse, WriteOptions, parse_options, refuse, write_options_of
+from kubothek.spark.source.options import (
+    READ,
+    WRITE,
+    Parse,
+    WriteOptions,
+    one_of,
+    parse_options,
+    positive,
+    refuse,
+    write_options_of,
+)
 from kubothek.store.interface import Store
 
 _LATEST = "latest"
-_REMOVAL = ("error", "ignore")
+_NOT_OF_STREAMS = ("cube", "delete_scope", "partitionOverwriteMode")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,30 +101,18 @@ def _beginning(text: str) -> Beginning:
     return Beginning(int(word) - 1)
 
 
-def _count(text: str) -> int:
-    if not (text.strip().isdecimal() and 0 < int(text) < 2**31):
-        raise ValueError(f"it is a number above 0, and not {text!r}")
-    return int(text)
-
-
-def _removal(text: str) -> str:
-    if text.strip().lower() not in _REMOVAL:
-        raise ValueError(f"it is one of {', '.join(_REMOVAL)}, and not {text!r}")
-    return text.strip().lower()
-
-
 def _query(text: str) -> str:
     return StreamBatch(text, 0).query
 
 
 _OWN: Mapping[str, Parse] = {
     "startingVersion": _beginning,
-    "maxVersionsPerTrigger": _count,
-    "onRemoval": _removal,
+    "maxVersionsPerTrigger": positive,
+    "onRemoval": one_of("error", "ignore"),
 }
 _READ: Mapping[str, Parse] = {**READ, **_OWN}
 _WRITE: Mapping[str, Parse] = {
-    **{name: parse for name, parse in WRITE.items() if name not in ("delete_scope", "partitionOverwriteMode")},
+    **{name: parse for name, parse in WRITE.items() if name not in _NOT_OF_STREAMS},
     "query": _query,
     "checkpointLocation": str,
 }

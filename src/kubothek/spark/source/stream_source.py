@@ -26,7 +26,6 @@ from pyspark.sql.types import StructType
 from kubothek.codec.keys import header_keys
 from kubothek.dataset.changes import Changes, load_changes, newest_position, next_position
 from kubothek.dataset.scan import open_scan
-from kubothek.engine.spark.travel import Traveller
 from kubothek.errors import InvalidInputError
 from kubothek.model.display import plural
 from kubothek.model.position import Beginning, Position
@@ -54,7 +53,7 @@ def make_stream_reader(schema: StructType, options: Mapping[str, str]) -> DataSo
     return StreamReader(stream_read_options(options), schema)
 
 
-class StreamReader(Traveller, DataSourceStreamReader, SupportsTriggerAvailableNow):
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads one dataset for one query."""
 
     def __init__(self, options: StreamReadOptions, schema: StructType) -> None:

@@ -21,7 +21,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -37,7 +38,7 @@ from kubothek.engine.spark_types import arrow_schema
 from kubothek.errors import InvalidInputError, KubothekError
 from kubothek.model.staged import StagedPartition
 from kubothek.plan.layout import parse_layout
-from kubothek.spark.source.options import WRITE, Found, Parse, parse_options, refuse
+from kubothek.spark.source.options import WriteOptions, write_options
 
 Mode = Literal["append", "static", "dynamic"]
 """Add rows, replace everything, or replace the physical partitions that there are rows for."""
@@ -45,10 +46,6 @@ Mode = Literal["append", "static", "dynamic"]
 OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 """Setting of a session that decides what an overwrite replaces; Spark tells it to tasks."""
 
-BATCH_WRITE: Mapping[str, Parse] = {**WRITE, "cube": str}
-"""Options of a write that is no stream, besides those of the store."""
-
-_NOT_OF_CUBES = ("delete_scope", "secondary_indices", "sort_by", "rows_per_row_group", "header_format")
 _LOCAL_FOLDERS = "SPARK_LOCAL_DIRS"
 
 
@@ -79,28 +76,15 @@ def make_writer(schema: StructType, overwrite: bool, options: Mapping[str, str])
     InvalidInputError
         Options, columns and types do not fit each other or the dataset; nothing was written.
     """
-    found = parse_options(options, BATCH_WRITE, "write")
-    refuse([*found.problems, *_problems(found, overwrite=overwrite)], "write")
+    asked = write_options(options, overwrite=overwrite)
     rows = arrow_schema(schema)
-    plan = _dataset_plan if found.get("cube") is None else _cube_plan
+    plan = _dataset_plan if asked.cube is None else partial(_cube_plan, asked.cube)
     if not overwrite:
-        return Writer(plan(rows, found, "append"))
-    asked = found.get("partitionOverwriteMode")
-    job = plan(rows, found, asked or "static")
-    if asked or not job.overwrites_existing:
+        return Writer(plan(rows, asked, "append"))
+    job = plan(rows, asked, asked.partition_overwrite or "static")
+    if asked.partition_overwrite or not job.overwrites_existing:
         return Writer(job)
-    return Writer(job, _attempted(lambda: plan(rows, found, "dynamic")))
-
-
-def _problems(found: Found, *, overwrite: bool) -> Iterator[str]:
-    """Say what cannot be asked together."""
-    if found.get("dataset") is None:
-        yield "name the 'dataset' to write" + (", an id within the cube" if found.get("cube") is not None else "")
-    if overwrite and found.get("delete_scope") is not None:
-        yield "'delete_scope' goes with mode 'append', which deletes and adds in one commit; 'overwrite' replaces"
-    foreign = [repr(name) for name in _NOT_OF_CUBES if found.get("cube") is not None and found.get(name) is not None]
-    if foreign:
-        yield f"{', '.join(foreign)} cannot be chosen for a dataset of a cube: the cube decides"
+    return Writer(job, _attempted(lambda: plan(rows, asked, "dynamic")))
 
 
 def _attempted(plan: Callable[[], WriteJob]) -> WriteJob | InvalidInputError:
@@ -110,23 +94,23 @@ def _attempted(plan: Callable[[], WriteJob]) -> WriteJob | InvalidInputError:
         return error
 
 
-def _dataset_plan(rows: pa.Schema, found: Found, mode: Mode) -> WriteJob:
-    layout = {
-        "sort_by": found.get("sort_by", ()),
-        "metadata": found.get("metadata"),
-        "compression": found.get("compression", "zstd"),
-        "rows_per_row_group": found.get("rows_per_row_group"),
-        "header_format": found.get("header_format", "json"),
+def _dataset_plan(rows: pa.Schema, asked: WriteOptions, mode: Mode) -> WriteJob:
+    layout: dict[str, Any] = {
+        "sort_by": asked.sort_by,
+        "metadata": asked.metadata,
+        "compression": asked.compression,
+        "rows_per_row_group": asked.rows_per_row_group,
+        "header_format": asked.header_format,
     }
-    keys, indices = found.get("partition_on"), found.get("secondary_indices")
+    keys, indices = asked.partition_on, asked.secondary_indices
     if mode == "static":
         layout |= {"partition_on": keys or (), "secondary_indices": indices or ()}
-        return replace_job(rows, found.get("dataset"), found.store, **layout)
+        return replace_job(rows, asked.dataset, asked.store, **layout)
     return update_job(
         rows,
-        found.get("dataset"),
-        found.store,
-        delete_scope=found.get("delete_scope", ()),
+        asked.dataset,
+        asked.store,
+        delete_scope=() if asked.delete_scope is None else asked.delete_scope,
         replaces=mode == "dynamic",
         partition_on=keys,
         secondary_indices=indices,
@@ -134,16 +118,15 @@ def _dataset_plan(rows: pa.Schema, found: Found, mode: Mode) -> WriteJob:
     )
 
 
-def _cube_plan(rows: pa.Schema, found: Found, mode: Mode) -> WriteJob:
-    dataset, keys, metadata = found.get("dataset"), found.get("partition_on"), found.get("metadata")
+def _cube_plan(cube: str, rows: pa.Schema, asked: WriteOptions, mode: Mode) -> WriteJob:
     request = Request(
         mode="append" if mode == "append" else "update" if mode == "dynamic" else "extend",
-        layout=parse_layout(compression=found.get("compression", "zstd")),
-        metadata=None if metadata is None else {dataset: metadata},
-        partition_on=None if keys is None else {dataset: keys},
+        layout=parse_layout(compression=asked.compression),
+        metadata=None if asked.metadata is None else {asked.dataset: asked.metadata},
+        partition_on=None if asked.partition_on is None else {asked.dataset: asked.partition_on},
         overwrite=mode == "static",
     )
-    return plan_dataset(rows, dataset, found.get("cube"), found.store, request)
+    return plan_dataset(rows, asked.dataset, cube, asked.store, request)
 
 
 class Writer(Traveller, DataSourceArrowWriter):
