@@ -4,7 +4,6 @@ from tests.spark.test_cube import (
     in_process,
     on_spark,
     test_append_overlays_cells,
-    test_cells_given_twice_are_refused,
     test_indices_and_files_are_those_of_an_in_process_build,
     test_queries_answer_as_in_process,
     test_queries_answer_as_sql_joins,

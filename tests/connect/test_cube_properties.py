@@ -1,6 +1,5 @@
 """Random cubes through Connect: what a classic session is asked, too."""
 
 from tests.spark.test_cube_properties import (
-    test_cubes_that_spark_writes_are_those_of_plain_python,
     test_queries_on_spark_find_what_plain_python_finds,
 )

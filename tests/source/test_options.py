@@ -66,6 +66,7 @@ PROBLEMS = {
     "twice": (READ | {"columns": "x,x"}, "names x more than once"),
     "no name": (READ | {"columns": "x,"}, "a list of names"),
     "no JSON": (READ | {"columns": "[x"}, "'columns': it is no JSON"),
+    "deep JSON": (READ | {"where": "[" * 100_000}, "'where': its JSON is nested too deeply"),
     "no condition": (READ | {"where": "x =="}, "'where': Cannot read the condition"),
     "no flag": (READ | {"pushdown": "yes"}, "'true' or 'false', and not 'yes'"),
     "no moment": (READ | {"at": "yesterday"}, "number of a version or a time"),

@@ -189,8 +189,8 @@ def _encode_lineage(lineage: Mapping[str, pa.Array]) -> dict[str, str]:
     count = sum(map(len, lineage.values()))
     if len(lineage) > _SOURCES_AT_MOST or size > _LINEAGE_LIMIT or count > _LABELS_AT_MOST:
         raise InvalidInputError(
-            f"A header can tell of at most {_SOURCES_AT_MOST:,} datasets, and {_LABELS_AT_MOST:,} labels of theirs with "
-            f"{_LINEAGE_LIMIT:,} bytes, that a dataset was computed from them, but there are {len(lineage):,}, "
+            f"A header can tell of at most {_SOURCES_AT_MOST:,} datasets, and {_LABELS_AT_MOST:,} labels of theirs "
+            f"with {_LINEAGE_LIMIT:,} bytes, that a dataset was computed from them, but there are {len(lineage):,}, "
             f"{count:,} and {size:,}."
         )
     return {source: base64.b64encode(compress(_lines(labels))).decode() for source, labels in lineage.items()}

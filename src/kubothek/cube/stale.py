@@ -31,7 +31,7 @@ class Survey:
     """What a dataset of a cube was computed from, and which of its units are stale.
 
     ``snapshot`` is ``None`` where the dataset is yet to be made. ``columns`` tell its units apart. ``sources`` are
-    those that count, the seed among them. ``own`` are the dataset's labels, and ``stale`` its stale units, as in
+    those that count, the seed first. ``own`` are the dataset's labels, and ``stale`` its stale units, as in
     ``kubothek.plan.cube.lineage``; ``found`` says the same to people, in the same order.
     """
 

@@ -89,7 +89,11 @@ def count_units(columns: Sequence[str], tables: Iterable[pa.Table]) -> int:
 
 
 def next_lineage(stale: pa.Table, sources: Mapping[str, Source]) -> dict[str, pa.Array]:
-    """Return the labels from which a dataset is computed once its stale units were computed from what is there now."""
+    """Return the labels from which a dataset is computed once its stale units were computed from what is there now.
+
+    They come in the order of the sources, of which the seed is the first: by it the record is read again
+    (``kubothek.plan.lineage``).
+    """
     return {name: _next_labels(stale, source) for name, source in sources.items()}
 
 

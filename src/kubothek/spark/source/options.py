@@ -260,6 +260,8 @@ def _json(text: str) -> Any:
         return json.loads(text)
     except ValueError as error:
         raise ValueError(f"it is no JSON: {error}") from None
+    except RecursionError:
+        raise ValueError("its JSON is nested too deeply") from None
 
 
 def _where(text: str) -> Condition:

@@ -78,11 +78,18 @@ def _is_gone(ledger: Ledger, entry: Entry, run: Run) -> bool:
 
 
 def _is_repeated(run: Run, entry: Entry, entries: Sequence[Entry]) -> bool:
-    """Whether a caller who repeats the commit of staged partitions did so when others had removed them."""
+    """Whether a commit was made again when nothing was left that told of it.
+
+    That is so where a caller repeats the commit of staged partitions that others have removed, and where other software
+    has replaced a header that removed partitions and added none. To remove them once more changes nothing.
+    """
+    before = set() if entry.parent is None else entry.parent.files.keys()
+    later = [one for one in entries if one.life.born > entry.life.born]
+    if later and entry.files.keys() <= before and entry.child is not None and entry.child.is_foreign:
+        return True
     if not isinstance(run.operation, StageAndCommit):
         return False
-    before = set() if entry.parent is None else entry.parent.files.keys()
-    bases = [one.parent for one in entries if one.life.born > entry.life.born]
+    bases = [one.parent for one in later]
     return any(base is None or base.files.keys().isdisjoint(entry.files.keys() - before) for base in bases)
 
 
