@@ -28,10 +28,19 @@ if TYPE_CHECKING:
 APPENDER = """
 import sys, time
 from datetime import timedelta
-from tests.spark.streams import rows
+from pathlib import Path
+from tests.spark.streams import rows, written
 import kubothek as kb
-store, first, last = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+from kubothek.errors import DatasetNotFoundError
+def copied():
+    try:
+        return len(written(sink, "e"))
+    except DatasetNotFoundError:
+        return 0
+store, sink, first, last = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 for number in range(first, last):
+    while number > 10 and copied() < 10 * (number - 10):
+        time.sleep(0.2)  # a stream that lags behind would miss versions that are given up
     kb.update_dataset(rows(range(10 * number, 10 * number + 10)), "d", store, sort_by="x")
     if number % 5 == 0:
         kb.build_dataset_indices("d", store, "i1") if number % 10 else kb.drop_dataset_indices("d", store, "i1")
@@ -110,7 +119,7 @@ def test_a_pipeline_loses_nothing_while_others_work(spark: SparkSession, tmp_pat
     source, checkpoint, sink = tmp_path / "s", tmp_path / "c", tmp_path / "t"
     kb.write_dataset(rows(range(10)), "d", source, partition_on="p")
     queries = 0
-    with subprocess.Popen([sys.executable, "-c", APPENDER, str(source), "1", "31"]) as appender:
+    with subprocess.Popen([sys.executable, "-c", APPENDER, str(source), str(sink), "1", "31"]) as appender:
         while queries < 2 or appender.poll() is None:
             run(followed(spark, source, maxVersionsPerTrigger=10), checkpoint, sink, "e", partition_on="p")
             queries += 1

@@ -59,7 +59,10 @@ def cores(spark: SparkSession) -> int:
 
 def attempts(spark: SparkSession) -> int:
     """Return how often Spark runs a failing task before it gives up."""
-    if local := _LOCAL.fullmatch(spark.conf.get("spark.master", None) or ""):
+    found = context(spark)
+    # Who makes a session anew changes this setting of the one that there is, and nothing else.
+    master = found.master if found is not None else spark.conf.get("spark.master", None)
+    if local := _LOCAL.fullmatch(master or ""):
         return int(local[1] or 1)
     return int(spark.conf.get("spark.task.maxFailures", None) or 4)
 
