@@ -26,14 +26,13 @@ if TYPE_CHECKING:
 
 LOCAL_SERVER = """
 import sys
-import pyarrow as pa
 from kubothek import open_dataset, write_dataset
 from kubothek.spark import local_session
 
 spark = local_session(remote="local[1]", memory="512m", config={"spark.sql.shuffle.partitions": "1"})
 assert type(spark).__module__.startswith("pyspark.sql.connect")
 frame = spark.createDataFrame([(1, 2.0), (2, 3.0)], "x long, v1 double")
-write_dataset(frame, "d", sys.argv[1], partition_on="x", shuffle=True)
+write_dataset(frame, "d", sys.argv[1], partition_on="x")
 print(open_dataset("d", sys.argv[1]).scan(where="v1 > 2").to_spark(spark).collect())
 spark.stop()
 """

@@ -3,7 +3,6 @@
 from tests.spark.test_read import (
     store,
     test_a_query_may_not_run_jobs,
-    test_a_query_that_changes_its_mind_is_found_out,
     test_columns_are_those_asked_for,
     test_columns_that_a_query_needs,
 )

@@ -5,9 +5,7 @@ from tests.spark.test_scan import (
     test_a_frame_keeps_its_version,
     test_a_large_row_group_passes_in_pieces,
     test_answers_are_the_in_process_ones,
-    test_each_table_is_a_frame,
     test_names_that_differ_in_case,
-    test_old_days_in_any_calendar,
     test_spark_filters_and_projects_further,
     test_spark_reads_the_planned_files_itself,
 )

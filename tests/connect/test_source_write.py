@@ -2,7 +2,6 @@
 
 from tests.spark.test_source_write import (
     registered,
-    test_a_cube_gets_rows_and_enrichments,
     test_a_task_that_fails_leaves_nothing,
     test_modes_and_options,
     test_rows_that_cannot_be_stored,

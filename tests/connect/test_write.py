@@ -3,9 +3,7 @@
 from tests.spark.test_write import (
     test_a_failing_input_leaves_nothing,
     test_a_retried_task_is_committed_once,
-    test_any_text_can_be_a_column_name,
     test_buckets,
-    test_buckets_of_nulls,
     test_index_names_the_files_that_hold_a_value,
     test_indices_are_those_of_an_in_process_write,
     test_input_is_evaluated_once,
