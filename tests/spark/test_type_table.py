@@ -69,7 +69,7 @@ def spark_column(name: str, row: TypeRow) -> str:
 def frame(in_new_york: SparkSession) -> DataFrame:
     """A column per type of Spark's, a row per example."""
     columns = ", ".join(spark_column(name, row) for name, row in FROM_SPARK.items())
-    return in_new_york.sql(f"SELECT x, {columns} FROM (SELECT id AS x FROM range({ROWS}))")  # noqa: S608
+    return in_new_york.sql(f"SELECT x, {columns} FROM (SELECT id AS x FROM range({ROWS}))")  # noqa: S608  our own words
 
 
 @pytest.fixture(scope="module")

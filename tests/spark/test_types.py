@@ -134,7 +134,7 @@ INDEXED = KEYS | {
 def two_rows(spark: SparkSession, names: Any) -> DataFrame:
     """Return a frame of two rows, each in a task of its own, with a column of each of these types."""
     columns = ", ".join(f"if(x = 0, {INDEXED[name][0]}, {INDEXED[name][1]}) AS {name}" for name in names)
-    return spark.sql(f"SELECT x, {columns} FROM (SELECT id AS x FROM range(0, 2, 1, 2))")  # noqa: S608
+    return spark.sql(f"SELECT x, {columns} FROM (SELECT id AS x FROM range(0, 2, 1, 2))")  # noqa: S608  our own words
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +209,7 @@ def test_spark_types_that_are_no_partition_columns(
 )
 def test_spark_values_that_name_no_partition(spark: SparkSession, tmp_path: Path, expression: str, told: str) -> None:
     """The write fails with the column and the reason, and leaves no file."""
-    frame = spark.sql(f"SELECT id AS x, {expression} AS p FROM range(0, 2, 1, 2)")  # noqa: S608
+    frame = spark.sql(f"SELECT id AS x, {expression} AS p FROM range(0, 2, 1, 2)")  # noqa: S608  our own words
     with pytest.raises(InvalidInputError, match=f"(?s)'p'.*{told}"):
         write_dataset(frame, "d", tmp_path, partition_on="p")
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -220,7 +220,7 @@ def test_nulls_inside_of_nested_columns_survive(spark: SparkSession, tmp_path: P
     cases = ["null", "array()", "array(null)", "array(named_struct('a', null, 'b', array(null)))"]
     one = "array(named_struct('a', 1, 'b', array('x')))"
     column = " ".join(f"WHEN x = {n} THEN {case}" for n, case in enumerate(cases))
-    frame = spark.sql(f"SELECT x, CASE {column} ELSE {one} END AS v1 FROM (SELECT id AS x FROM range(5))")  # noqa: S608
+    frame = spark.sql(f"SELECT x, CASE {column} ELSE {one} END AS v1 FROM (SELECT id AS x FROM range(5))")  # noqa: S608  our own words
     ds = write_dataset(frame, "d", tmp_path)
     expected = [None, [], [None], [{"a": None, "b": [None]}], [{"a": 1, "b": ["x"]}]]
     assert dict(rows(ds.scan(["x", "v1"]).to_arrow())) == dict(enumerate(expected))

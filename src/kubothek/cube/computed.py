@@ -13,9 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from kubothek.codec.partition_values import partition_values
 from kubothek.dataset.staging.incoming import ArrowTables, SparkRows, parse_rows
 from kubothek.dataset.staging.stage import Staged, Staging, Written, stage_parts
+from kubothek.dataset.staging.staged_files import staged_values
 from kubothek.engine.local import read_groups
 from kubothek.errors import InvalidInputError
 from kubothek.model.cube import Cube, member_uuid
@@ -113,9 +113,8 @@ def check_inside(partitions: Sequence[StagedPartition], target: Target, units: p
     """
     if not partitions or not target.columns:
         return
-    keys = pa.array([part.files[SINGLE_TABLE] for part in partitions], pa.string())
     schema = partitions[0].schema[SINGLE_TABLE]
-    values = partition_values(keys, target.uuid, SINGLE_TABLE, target.partition_keys, schema)
+    values = staged_values(partitions, target.uuid, SINGLE_TABLE, target.partition_keys, schema)
     staged = pa.table({PARTITION_PREFIX + name: values[name] for name in target.columns})
     if any(staged.schema.field(name).type != units.schema.field(name).type for name in staged.column_names):
         return  # types that differ from those of the cube are refused as such

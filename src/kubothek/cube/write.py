@@ -15,7 +15,6 @@ from typing import Any
 import pyarrow as pa
 
 from kubothek.codec.labels import write_prefix
-from kubothek.codec.partition_values import partition_values
 from kubothek.cube.commit import CubeCommit, commit_in_order
 from kubothek.cube.incoming import DatasetRows, parse_cube_data, parse_cube_metadata
 from kubothek.cube.members import as_member, as_recorded_in_cube, cube_not_found, pin_members
@@ -24,6 +23,7 @@ from kubothek.dataset.snapshot import Snapshot
 from kubothek.dataset.staging.discard import discard, discard_on_error
 from kubothek.dataset.staging.incoming import ArrowRows, Rows, SparkRows, as_tables
 from kubothek.dataset.staging.stage import Staged, Staging, Written, incarnation, stage_rows
+from kubothek.dataset.staging.staged_files import staged_values
 from kubothek.dataset.write_job import WriteJob, plan_job
 from kubothek.errors import InvalidInputError
 from kubothek.model.condition import Condition
@@ -268,8 +268,7 @@ def _commit(write: _Write, staged: Staged, cube: Cube, *, replaces: bool) -> Cub
         unique_write=write_prefix(write.change.write_id),
     )
     if replaces:
-        keys = pa.array([part.files[SINGLE_TABLE] for part in staged.partitions], pa.string())
         uuid, columns = cube.dataset_uuid(write.dataset_id), write.layout.partition_on
-        values = partition_values(keys, uuid, SINGLE_TABLE, columns, staged.schemas[SINGLE_TABLE])
+        values = staged_values(staged.partitions, uuid, SINGLE_TABLE, columns, staged.schemas[SINGLE_TABLE])
         change = replace(change, delete_scope=(same_partitions(values),))
     return CubeCommit(write.dataset_id, write.base, change)

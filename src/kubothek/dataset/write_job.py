@@ -22,7 +22,6 @@ import pyarrow as pa
 
 from kubothek.codec.keys import check_uuid
 from kubothek.codec.labels import write_prefix
-from kubothek.codec.partition_values import partition_values
 from kubothek.dataset.at import with_state
 from kubothek.dataset.commit import commit
 from kubothek.dataset.delete_scope import select_deleted
@@ -33,6 +32,7 @@ from kubothek.dataset.staging.arguments import check_header_format, parse_metada
 from kubothek.dataset.staging.discard import discard_by_listing, discard_on_error
 from kubothek.dataset.staging.pairing import pair_tables
 from kubothek.dataset.staging.stage import Staging, incarnation
+from kubothek.dataset.staging.staged_files import staged_values
 from kubothek.engine.local import map_in_threads
 from kubothek.engine.sort_stream import sort_stream
 from kubothek.engine.spark_types import as_recorded
@@ -321,8 +321,7 @@ def _completed(job: WriteJob, staged: Sequence[StagedPartition], written: list[S
     )
     if not job.replaces or not partitions:
         return change
-    keys = pa.array([part.files[task.table] for part in partitions], pa.string())
-    values = partition_values(keys, task.uuid, task.table, task.partition_on, task.schema)
+    values = staged_values(partitions, task.uuid, task.table, task.partition_on, task.schema)
     return replace(change, delete_scope=(same_partitions(values),))
 
 

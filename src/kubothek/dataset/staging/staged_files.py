@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kubothek.codec.keys import data_key, private_root
-from kubothek.codec.partition_values import infer_partition_keys
+from kubothek.codec.partition_values import infer_partition_keys, partition_values
 from kubothek.engine.local import map_in_threads
 from kubothek.errors import CorruptDatasetError, InvalidInputError, ObjectNotFoundError, SchemaError
 from kubothek.model.staged import StagedPartition
@@ -125,3 +125,11 @@ def _size(store: Store, key: str) -> int | None:
         return store.info(key).size
     except ObjectNotFoundError:
         return None
+
+
+def staged_values(
+    staged: Sequence[StagedPartition], uuid: str, table: str, partition_on: Sequence[str], schema: pa.Schema
+) -> dict[str, pa.Array]:
+    """Return the values of the partition columns, one per staged partition, as the names of its files tell them."""
+    keys = pa.array([one.files[table] for one in staged], pa.string())
+    return partition_values(keys, uuid, table, partition_on, schema)

@@ -63,7 +63,7 @@ def _set(context: SparkContext, description: str) -> Iterator[None]:
     try:
         yield
     finally:
-        context.setLocalProperty(_DESCRIPTION, None)  # type: ignore[arg-type]
+        context.setLocalProperty(_DESCRIPTION, None)  # type: ignore[arg-type]  # which takes it away
 
 
 @contextmanager
