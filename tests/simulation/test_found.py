@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
@@ -43,6 +44,60 @@ def is_gone(key: str, store: WrappedStore) -> bool:
     """Tell whether a header is not there, or says that its dataset was withdrawn."""
     blob = store.inner.get_many([key])[0]
     return blob is None or decode_header(blob.data, key).is_withdrawn
+
+
+def drop_state(store: WrappedStore) -> None:
+    """Put the header as other software does that has changed nothing."""
+    header = json.loads(store.inner.get(JSON).data)
+    store.inner.put(JSON, json.dumps({name: value for name, value in header.items() if name != "kubothek"}).encode())
+
+
+def test_a_commit_under_a_foreign_header_is_not_made_twice() -> None:
+    """Who is refused by its own repeated request, below what other software put, has committed once and keeps it."""
+
+    def meddle(act: Callable[[], Any]) -> Any:
+        act()
+        kb.update_dataset(NEW, "u", store.inner)
+        drop_state(store)
+        return act()
+
+    store = MeddlingStore("replace", meddle)
+    kb.write_dataset(OLD, "u", store.inner)
+    kb.build_dataset_indices("u", store, "v1")
+    history = kb.open_dataset("u", store.inner).history()
+    assert [entry.operation for entry in history].count("build_dataset_indices") == 1
+    assert kb.open_dataset("u", store.inner, at=2).load_index("v1").eval_operator("==", 1)
+
+
+def test_a_commit_that_only_old_versions_have_took_place() -> None:
+    """Who is refused by its own repeated request does not delete what a version of other software refers to."""
+
+    def meddle(act: Callable[[], Any]) -> Any:
+        act()
+        drop_state(store)
+        kb.write_dataset(OLD, "u", store.inner, overwrite=True)
+        return act()
+
+    store = MeddlingStore("replace", meddle)
+    kb.write_dataset(OLD, "u", store.inner)
+    kb.update_dataset(NEW, "u", store)
+    assert kb.open_dataset("u", store.inner).scan().to_arrow() == OLD
+    assert sorted(kb.open_dataset("u", store.inner, at=2).scan().to_arrow()["v1"].to_pylist()) == [1, 2]
+
+
+def test_a_creation_that_was_deleted_is_not_made_again() -> None:
+    """Who is refused by its own repeated creation, of which a deletion has taken the files, does not create again."""
+
+    def meddle(act: Callable[[], Any]) -> Any:
+        act()
+        refused = act()
+        kb.delete_dataset("u", store.inner)
+        return refused
+
+    store = MeddlingStore("create", meddle)
+    with pytest.raises(CommitStateUnknownError):
+        kb.write_dataset(OLD, "u", store)
+    assert is_gone(JSON, store)
 
 
 def test_a_new_dataset_does_not_give_way_to_a_deleted_one() -> None:

@@ -30,7 +30,7 @@ from kubothek.codec.schema import encode_schema
 from kubothek.dataset.delete_scope import select_deleted
 from kubothek.dataset.indices.files import staged_keys, write_indices
 from kubothek.dataset.indices.read import with_index_values
-from kubothek.dataset.outcome import Committed, Lost, etag_of
+from kubothek.dataset.outcome import Committed, Lost, etag_of, is_noted, may_be_deleted
 from kubothek.dataset.rivals import settle_rivals
 from kubothek.dataset.snapshot import Snapshot, find_snapshot
 from kubothek.dataset.swap import swap
@@ -137,32 +137,47 @@ def make_commit(
     """Make a change as :func:`commit` does, and tell also what it was made on: others may have come before it."""
     check_uuid(uuid)
     store.check_swap()
-    world, incarnation = store.world, store.world.new_id()
     current = _settled(base, None)
     tried = _Try(change, current if etag_of(current) == etag_of(base) else base, current)
     unused: list[str] = []
     try:
-        for losses in range(_ATTEMPTS):
-            with store.queue(header_key(uuid, "json")) as waited:
-                if waited:
-                    tried = _next_try(store, uuid, tried, None, rebase)
-                if tried.current is not None and _is_recorded(tried.change, tried.current):
-                    return Commit(tried.current, tried.current)
-                started = world.clock()
-                tried = _fitted(uuid, tried)
-                candidate = _decide(uuid, tried, Committer(started, world.author(), library(), incarnation))
-                outcome = _attempt(store, candidate, tried, unused)
-            if isinstance(outcome, _Done):
-                _finish(outcome, candidate, tried.current)
-                return Commit(tried.current, outcome.snapshot)
-            seconds = (world.clock() - started).total_seconds()
-            world.pause(seconds * 2 ** min(losses, _DOUBLINGS))
-            request = request_for(change, seconds, world) if needs_turn(change, losses + 1, seconds) else None
-            tried = _next_try(store, uuid, tried, request, rebase)
+        return _until_settled(store, uuid, tried, rebase, unused)
     finally:
         if unused:
             with suppress(StoreError):  # nothing refers to them: what is left costs space alone
                 store.delete(unused)
+
+
+def _until_settled(store: Store, uuid: str, tried: _Try, rebase: Rebase | None, unused: list[str]) -> Commit:
+    """Try until the change is made, or cannot be made any more."""
+    change, world, incarnation = tried.change, store.world, store.world.new_id()
+    for losses in range(_ATTEMPTS):
+        with store.queue(header_key(uuid, "json")) as waited:
+            if waited:
+                tried = _next_try(store, uuid, tried, None, rebase)
+            if tried.current is not None and _is_recorded(tried.change, tried.current):
+                return Commit(tried.current, tried.current)
+            started = world.clock()
+            tried = _fitted(uuid, tried)
+            candidate = _decide(uuid, tried, Committer(started, world.author(), library(), incarnation))
+            outcome = _attempt(store, candidate, tried, unused)
+        if isinstance(outcome, _Done):
+            _finish(outcome, candidate, tried.current)
+            return Commit(tried.current, outcome.snapshot)
+        seconds = (world.clock() - started).total_seconds()
+        world.pause(seconds * 2 ** min(losses, _DOUBLINGS))
+        request = request_for(change, seconds, world) if needs_turn(change, losses + 1, seconds) else None
+        lost, tried = tried, _next_try(store, uuid, tried, request, rebase)
+        if lost.current is None and tried.current is None and may_be_deleted(uuid, store, change, incarnation):
+            raise CommitConflictError(
+                f"'{change.operation}' (commit {change.write_id}) on dataset {uuid!r} gave way to another creation, "
+                "which was deleted since, maybe with files of this one. Nothing was committed; do it again.",
+                ours=change.write_id,
+                theirs=None,
+            )
+        # What other software has put names no commits, but is given the names of those that it followed.
+        if tried.current is not None and is_noted(lost.change, tried.current):
+            return Commit(lost.current, tried.current)
     raise CommitConflictError(
         f"'{change.operation}' (commit {change.write_id}) on dataset {uuid!r} lost the race {_ATTEMPTS} times in a "
         "row. Nothing was committed; let fewer writers commit at once.",
@@ -271,7 +286,7 @@ def _attempt(store: Store, candidate: Candidate, tried: _Try, unused: list[str])
     except KubothekError:
         unused += written
         raise
-    if isinstance(outcome, Lost):
+    if isinstance(outcome, Lost) and outcome.surely:
         unused += written
     return outcome
 

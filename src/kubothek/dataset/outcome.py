@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kubothek.codec.keys import deletion_key, is_deletion_key, private_root
 from kubothek.codec.labels import label_prefixes
 from kubothek.dataset.snapshot import Snapshot, find_snapshot
-from kubothek.errors import CommitStateUnknownError, CorruptDatasetError, StoreError
+from kubothek.errors import CommitStateUnknownError, CorruptDatasetError, ObjectNotFoundError, StoreError
 from kubothek.model.staged import ChangeSet
 from kubothek.plan.foreign import is_foreign_id
 from kubothek.plan.next_state import RECENT_COMMITS
@@ -38,15 +40,23 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Others came first: the change surely did not take place."""
+    """Others came first; ``surely`` tells that the change did not take place.
+
+    Else it may have, and nothing is left of it: a request that is carried out twice is refused the second time, and
+    other software has replaced the first. What it put may yet refer to index files of the attempt.
+    """
+
+    surely: bool = True
 
 
-def unknown(uuid: str, change: ChangeSet, why: str) -> CommitStateUnknownError:
+def unknown(
+    uuid: str, change: ChangeSet, why: str, *, answer: str = "the store did not answer the request"
+) -> CommitStateUnknownError:
     """Return the error that nobody can tell whether a change took place."""
     return CommitStateUnknownError(
-        f"Whether '{change.operation}' on dataset {uuid!r} was committed is unknown: the store did not answer the "
-        f"request, and {why}. Open the dataset and look whether it has the change (commit {change.write_id}) before "
-        "you repeat it; its staged files were left alone.",
+        f"Whether '{change.operation}' on dataset {uuid!r} was committed is unknown: {answer}, and {why}. Open the "
+        f"dataset and look whether it has the change (commit {change.write_id}) before you repeat it; its staged files "
+        "were left alone.",
         write_id=change.write_id,
     )
 
@@ -77,8 +87,7 @@ def contains(found: Snapshot, change: ChangeSet, current: Snapshot | None) -> bo
 
     Another commit may have brought partitions that were staged by a call of their own, but nothing else of the change.
     """
-    state = found.header.state
-    if state is not None and change.write_id in state.recent:
+    if is_noted(change, found):
         return True
     labels = pa.array([part.label for part in change.added], pa.string())
     if not len(labels) or lists_all_since(found, current):
@@ -87,6 +96,48 @@ def contains(found: Snapshot, change: ChangeSet, current: Snapshot | None) -> bo
     own = pc.equal(label_prefixes(labels), label_prefixes(pa.array([change.write_id]))[0])
     adds_only = not (change.delete_scope or change.remove_labels or change.metadata)
     return bool(pc.all(pc.is_in(labels, value_set=known)).as_py() and (adds_only or pc.all(own).as_py()))
+
+
+def is_noted(change: ChangeSet, found: Snapshot) -> bool:
+    """Whether the ids in a header, or in the state that it was given, name the change."""
+    state = found.header.state
+    return state is not None and change.write_id in state.recent
+
+
+def may_hide(found: Snapshot | None, current: Snapshot | None) -> bool:
+    """Whether a commit that was made on a base may be below this header without being among its ids."""
+    if found is None:
+        return False
+    new = found.header.state
+    if new is None:
+        return True
+    old = None if current is None else current.header.state
+    since = new.version if old is None or new.incarnation != old.incarnation else new.version - old.version
+    return since > RECENT_COMMITS or any(map(is_foreign_id, new.recent[max(0, len(new.recent) - since) :]))
+
+
+def may_be_deleted(uuid: str, store: Store, change: ChangeSet, incarnation: str) -> bool:
+    """Whether a new header that is not there may have been, and been deleted with the files that it named.
+
+    A deletion begins with a note and takes it away last. So where there is no note, it is over or has not begun, and
+    one of the files tells which. To withdraw a header leaves the files.
+    """
+    files = [key for part in change.added for key in part.files.values()]
+
+    def look() -> bool:
+        notes = [info.key for info in store.list(private_root(uuid)) if is_deletion_key(info.key)]
+        found = store.get_many([*notes, deletion_key(uuid, incarnation)])
+        return any(found) or not all(map(partial(_is_there, store), files[:1]))
+
+    return patiently(look, uuid, change, store.world, "whether it was deleted cannot be read")
+
+
+def _is_there(store: Store, key: str) -> bool:
+    try:
+        store.info(key)
+    except ObjectNotFoundError:
+        return False
+    return True
 
 
 def lists_all_since(found: Snapshot | None, current: Snapshot | None) -> bool:

@@ -26,7 +26,7 @@ from functools import partial
 
 from kubothek.codec.header import decode_header, encode_header
 from kubothek.codec.keys import header_keys
-from kubothek.dataset.outcome import FIRST_PAUSE, TRIES, Committed, Lost, contains, patiently, unknown
+from kubothek.dataset.outcome import FIRST_PAUSE, TRIES, Committed, Lost, contains, may_be_deleted, patiently, unknown
 from kubothek.dataset.snapshot import Snapshot, find_snapshot, pin_header
 from kubothek.dataset.versions import is_kept
 from kubothek.errors import CorruptDatasetError, StoreError
@@ -49,7 +49,8 @@ def settle_hidden(ours: Snapshot, found: Snapshot, change: ChangeSet, current: S
     for attempt in range(TRIES):
         now = patiently(partial(_look, ours), ours.uuid, change, world, why)
         if now is None:
-            return _deleted(ours, change, current)
+            # What hides a later version that is not there any more is another dataset's.
+            return _vanished(ours, change) if current is None else Committed(ours)
         built_on = current is not None or now.etag != ours.etag
         if now.header.is_withdrawn or not built_on or not _are_rivals(found.header, ours.header):
             if patiently(partial(_take_back, now, world.new_id()), ours.uuid, change, world, why):
@@ -60,11 +61,12 @@ def settle_hidden(ours: Snapshot, found: Snapshot, change: ChangeSet, current: S
     raise unknown(ours.uuid, change, why)
 
 
-def _deleted(ours: Snapshot, change: ChangeSet, current: Snapshot | None) -> Committed:
-    """Settle what became of a header that was put and is not there any more: what hides it is another dataset's."""
-    if current is None:
-        raise unknown(ours.uuid, change, f"{ours.key!r} was deleted since")
-    return Committed(ours)
+def _vanished(ours: Snapshot, change: ChangeSet) -> Lost:
+    """Settle what became of a new header that is not there any more: it gave way, or was deleted with its files."""
+    state = ours.header.state
+    if state is None or may_be_deleted(ours.uuid, ours.store, change, state.incarnation):
+        raise unknown(ours.uuid, change, f"{ours.key!r} was deleted since", answer="another writer came in between")
+    return Lost()
 
 
 def _clears(found: Snapshot, ours: Snapshot, change: ChangeSet) -> bool:
@@ -96,7 +98,7 @@ def settle_created(ours: Snapshot, change: ChangeSet) -> Committed | Lost:
         store.world.pause(FIRST_PAUSE * 2**attempt)
     now = patiently(partial(_look, ours), ours.uuid, change, store.world, why)
     if now is None:
-        raise unknown(ours.uuid, change, f"{ours.key!r} was deleted since")
+        return _vanished(ours, change)
     if now.etag != ours.etag and contains(now, change, None):
         return Committed(now)  # somebody has built on it, and saw no other then
     if patiently(partial(_take_back, now, store.world.new_id()), ours.uuid, change, store.world, why):

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from kubothek.codec.keys import deletion_key, is_deletion_key, private_root
 from kubothek.dataset.outcome import (
     FIRST_PAUSE,
     TRIES,
@@ -21,15 +20,18 @@ from kubothek.dataset.outcome import (
     contains,
     etag_of,
     lists_all_since,
+    may_be_deleted,
+    may_hide,
     patiently,
     read_back,
     unknown,
 )
 from kubothek.dataset.rivals import settle_created, settle_hidden
 from kubothek.dataset.snapshot import Snapshot, find_snapshot
-from kubothek.errors import ObjectNotFoundError, StoreError
+from kubothek.dataset.versions import kept_since
+from kubothek.errors import StoreError
 from kubothek.model.staged import ChangeSet
-from kubothek.store.interface import LostRace, Store, SwapOutcome, Swapped
+from kubothek.store.interface import LostRace, SwapOutcome, Swapped
 
 
 def swap(ours: Snapshot, data: bytes, change: ChangeSet, current: Snapshot | None) -> Committed | Lost:
@@ -88,13 +90,30 @@ def _settle(
         )
         if stored is not None and stored.data == data:
             return _unhidden(replace(ours, etag=stored.etag), change, current)
-    if isinstance(outcome, LostRace) or lists_all_since(found, current):
-        return Lost()
     if current is None and found is None and _may_be_deleted(ours, change):
-        raise unknown(ours.uuid, change, "the dataset may have been created and deleted since") from outcome.error
+        raise unknown(ours.uuid, change, "the dataset may have been created and deleted since")
+    if isinstance(outcome, LostRace) or lists_all_since(found, current):
+        if found is None or not may_hide(found, current):
+            return Lost()
+        took_place = partial(_is_below, found, change, current)
+        why = "what was there before cannot be read"
+        below = patiently(took_place, ours.uuid, change, ours.store.world, why)
+        return Committed(found) if below else Lost(surely=False)
     if etag_of(found) != etag_of(current):
         raise unknown(ours.uuid, change, "what is there now does not tell") from outcome.error
     return None
+
+
+def _may_be_deleted(ours: Snapshot, change: ChangeSet) -> bool:
+    state = ours.header.state
+    return state is not None and may_be_deleted(ours.uuid, ours.store, change, state.incarnation)
+
+
+def _is_below(found: Snapshot, change: ChangeSet, current: Snapshot | None) -> bool:
+    """Whether a version that came after the base contains the change: others have built on it, and then removed it."""
+    state = None if current is None else current.header.state
+    later = kept_since(found.uuid, found.store, 0 if state is None else state.version)
+    return any(contains(one, change, current) for one in later)
 
 
 def _unhidden(ours: Snapshot, change: ChangeSet, current: Snapshot | None) -> Committed | Lost:
@@ -104,27 +123,3 @@ def _unhidden(ours: Snapshot, change: ChangeSet, current: Snapshot | None) -> Co
         if found is not None and found.header.format == "json":
             return settle_hidden(ours, found, change, current)
     return Committed(ours) if current is not None else settle_created(ours, change)
-
-
-def _may_be_deleted(ours: Snapshot, change: ChangeSet) -> bool:
-    """Whether a header that is not there may have been, and been deleted with the files that it named.
-
-    A deletion begins with a note and takes it away last. So where there is no note, it is over or has not begun, and
-    one of the files tells which.
-    """
-    store, state, files = ours.store, ours.header.state, [key for part in change.added for key in part.files.values()]
-
-    def look() -> bool:
-        notes = [info.key for info in store.list(private_root(ours.uuid)) if is_deletion_key(info.key)]
-        notes += [] if state is None else [deletion_key(ours.uuid, state.incarnation)]
-        return any(store.get_many(notes)) or not all(map(partial(_is_there, store), files[:1]))
-
-    return patiently(look, ours.uuid, change, store.world, "whether it was deleted cannot be read")
-
-
-def _is_there(store: Store, key: str) -> bool:
-    try:
-        store.info(key)
-    except ObjectNotFoundError:
-        return False
-    return True

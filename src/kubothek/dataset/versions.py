@@ -140,6 +140,13 @@ def keep_base(store: Store, base: Snapshot) -> bool:
     return True
 
 
+def kept_since(uuid: str, store: Store, version: int) -> Iterator[Snapshot]:
+    """Yield what is kept of a dataset under numbers above this one, of any incarnation, the highest first."""
+    kept = [one for one in _kept(store.list(private_root(uuid))) if one.version > version]
+    for header in _readable(sorted(kept, key=lambda one: one.version), uuid, store):
+        yield pin_version(header, store)
+
+
 def is_kept(store: Store, header: Header) -> bool:
     """Tell whether the header of a version is kept."""
     try:

@@ -120,7 +120,7 @@ def _wrong_base(ledger: Ledger, entry: Entry, run: Run) -> Iterator[str]:
     if isinstance(operation, Write | StageAndCommit):
         return
     base = ledger.base(run, entry.uuid)
-    if base is None:
+    if base is None or base.header.is_withdrawn:
         return
     if isinstance(operation, Rollback) and base is not parent:
         yield "it was made on another version than the one it was prepared for"

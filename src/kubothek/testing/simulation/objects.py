@@ -85,11 +85,11 @@ class Objects:
     def create_late(self, key: str, data: bytes, by: Run | None, asked: int) -> SwapOutcome:
         """Put an object if nothing is there, and nothing has been there since the moment at which this was asked for.
 
-        A creation without an answer that still arrives when others have created and deleted the object meanwhile, or
+        A creation without an answer that still arrives when others have created or deleted the object meanwhile, or
         the same client has by another request, would bring back what is gone. No client of a store without fences can
         prevent that.
         """
-        was = any(life.born > asked for life in self.lives.get(key, ()))
+        was = any(life.born > asked or _outlasts(life.ended_by, asked) for life in self.lives.get(key, ()))
         return LostRace() if was else self.create(key, data, by)
 
     def replace(self, key: str, data: bytes, etag: str, by: Run | None) -> SwapOutcome:
@@ -115,3 +115,8 @@ class Objects:
         there = [life for life in lives if life.died is None or life.died > then]
         seen = [life for life in there if life.born <= then or life.modified <= known]
         return sorted(seen, key=lambda life: life.key)
+
+
+def _outlasts(run: Run | None, moment: int) -> bool:
+    """Whether an operation, such as a deletion, went on after a moment."""
+    return run is not None and (run.ended == 0 or run.ended >= moment)
