@@ -26,16 +26,21 @@ CONNECT := tests/connect
 CLUSTER := tests/cluster
 # The corpus of Kartothek's answers, other software that reads what we wrote, and writers in processes of their own.
 OTHERS := tests/oracle tests/interop tests/processes
+# A browser looks at pages.
+BROWSER := tests/browser
 # The object stores.
 WITH_SERVERS := tests/servers
 NPM_LOCK := $(WITH_SERVERS)/package-lock.json
 # Needs Python 3.8 beside ours, so that no other command asks for it.
-WITH_KARTOTHEK := tests/interop/test_kartothek.py
+WITH_KARTOTHEK := tests/interop/test_kartothek.py tests/interop/test_kartothek_guides.py
+# The browser, where it is not the one on the path.
+CHROMIUM ?=
+export CHROMIUM
 # Options for the command behind the word: make demo ARGS="--help", make unit ARGS="-k prune".
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test unit others-test servers-test spark-test connect-test cluster-test servers-env kartothek-env kartothek-test lint types format fuzz bench lock clean
+.PHONY: help install demo test unit others-test servers-test spark-test connect-test cluster-test browser-test browser-env report-pictures servers-env kartothek-env kartothek-test versions-test lint types format docs pages fuzz bench dist lock clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | sort \
@@ -46,13 +51,13 @@ install: $(READY)  ## Make the environment in .venv (needs Python 3.11 or newer,
 demo: $(READY)  ## See it work: a cube of flights, written and queried on Spark
 	$(VENV)/bin/kubothek demo $(ARGS)
 
-test: unit others-test servers-test spark-test connect-test cluster-test  ## Run all tests
+test: unit others-test servers-test spark-test connect-test cluster-test browser-test  ## Run all tests
 
 unit: $(READY)  ## Run the tests and examples that need no JVM
-	$(PY) -m pytest tests src $(SPARK:%=--ignore=%) --ignore=$(CONNECT) --ignore=$(CLUSTER) $(OTHERS:%=--ignore=%) --ignore=$(WITH_SERVERS) --numprocesses=auto $(ARGS)
+	$(PY) -m pytest tests src docs_site $(SPARK:%=--ignore=%) --ignore=$(CONNECT) --ignore=$(CLUSTER) --ignore=$(BROWSER) $(OTHERS:%=--ignore=%) --ignore=$(WITH_SERVERS) --numprocesses=auto $(ARGS)
 
 others-test: $(READY) $(INTEROP_READY)  ## Run the corpus of Kartothek's answers, Plateau on our data, and competing processes
-	$(PY) -m pytest $(OTHERS) --ignore=$(WITH_KARTOTHEK) --numprocesses=auto $(ARGS)
+	$(PY) -m pytest $(OTHERS) $(WITH_KARTOTHEK:%=--ignore=%) --numprocesses=auto $(ARGS)
 
 servers-test: $(READY) $(SERVERS_READY)  ## Run the tests against object stores: servers for S3, Google and Azure, on this machine
 	$(PY) -m pytest $(WITH_SERVERS) $(ARGS)
@@ -65,6 +70,27 @@ connect-test: $(READY)  ## Run the tests with a session of Spark Connect, and a 
 
 cluster-test: $(READY)  ## Run the tests on a Spark cluster that they start on this machine (Linux)
 	$(PY) -m pytest $(CLUSTER) $(ARGS)
+
+versions-test: $(READY)  ## Try the oldest versions that are allowed, and the newest on other Pythons, in .versions
+	$(PY) -m tests.versions $(ARGS)
+
+browser-test: $(READY) browser-env  ## Look at the pages that reports make, in Chromium
+	$(PY) -m pytest $(BROWSER) $(ARGS)
+
+report-pictures: $(READY) browser-env  ## Draw the pictures of docs/report.md anew
+	$(PY) -m tests.browser.screenshots docs/pictures
+
+browser-env:  ## Install Chromium where there is none (Debian and Ubuntu, as root)
+	@for candidate in "$(CHROMIUM)" chromium chromium-browser google-chrome; do \
+		if command -v "$$candidate" >/dev/null 2>&1; then exit 0; fi; \
+	done; \
+	if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then \
+		echo "There is no Chromium here. Install it (on Debian: sudo apt-get install chromium)," \
+			"or name a browser: make CHROMIUM=/path/to/chromium" >&2; exit 1; \
+	fi; \
+	echo "Installing chromium"; \
+	{ apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends chromium fonts-dejavu-core; } \
+		>/dev/null || { echo "apt-get could not install chromium (above)" >&2; exit 1; }
 
 servers-env: $(SERVERS_READY)  ## Make the environment of the servers in .servers
 
@@ -87,11 +113,23 @@ format: $(READY)  ## Format the code and mend what can be mended
 	$(VENV)/bin/ruff check --fix-only
 	$(VENV)/bin/ruff format
 
-bench: $(READY) $(INTEROP_READY)  ## Measure against the alternatives, side by side
+docs: $(READY)  ## Build the documentation site in site/
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict $(ARGS)
+
+# The tutorial's notebook and the pictures, too.
+pages: $(READY)  ## Run the pages that are named and write what their code prints into them: make pages ARGS=docs/tutorial.md
+	$(PY) -m docs_site $(ARGS)
+	$(PY) -m docs_site.pictures
+	$(PY) -m docs_site.notebook
+
+bench: $(READY) $(INTEROP_READY)  ## Measure against the alternatives, side by side: make bench ARGS="--size large"
 	$(PY) -m benchmarks $(ARGS)
 
+dist: $(READY)  ## Build wheel and sdist into dist/, twice, look at what is in them, and try the wheel in a new environment
+	$(PY) -m tests.release dist
+
 lock: $(READY) $(SERVERS_READY)  ## Write the lock files anew from what they lock (docs/decisions/0001-lock-file.md)
-	$(COMPILE) --universal --python-version 3.11 pyproject.toml --all-extras --group dev --group bench --group fuzz --group lock --output-file requirements.lock $(ARGS)
+	$(COMPILE) --universal --python-version 3.11 pyproject.toml --all-extras --group dev --group bench --group docs --group fuzz --group lock --output-file requirements.lock $(ARGS)
 	$(COMPILE) --universal --python-version 3.11 tests/interop/requirements.in --output-file requirements-interop.lock $(ARGS)
 	$(COMPILE) --python-version 3.8 tests/interop/requirements-kartothek.in --output-file requirements-kartothek.lock $(ARGS)
 	$(COMPILE) --universal --python-version 3.11 tests/servers/requirements.in --output-file requirements-servers.lock $(ARGS)
@@ -100,7 +138,7 @@ lock: $(READY) $(SERVERS_READY)  ## Write the lock files anew from what they loc
 		echo "a lock names a registry or a path of this machine (above)" >&2; exit 1; fi
 
 clean:  ## Remove what the commands left behind, except the environment
-	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse metastore_db derby.log
+	rm -rf build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse metastore_db derby.log
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment. An existing one is kept and brought up to date; the stamp is newer than what it was made from.

@@ -2,6 +2,7 @@
 
     python -m benchmarks.peak write STORE ROWS      one partition, sorted, on Spark: its Python worker's peak
     python -m benchmarks.peak read STORE            the batches of a scan, drained in this process: its own peak
+    python -m benchmarks.peak plan STORE WHERE      a dataset opened and its files planned: its own peak
     python -m benchmarks.peak shuffle STORE ROWS    narrow rows into many partitions, on Spark with a small heap
     python -m benchmarks.peak cube STORE GROUPS ROWS LARGEST    a cube of so many partitions, on Spark
     python -m benchmarks.peak query STORE           all of that cube, a task at a time: its Python worker's peak
@@ -12,14 +13,15 @@ Facts are printed as JSON; memory is in MiB. Nothing is imported that the work d
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import kubothek as kb
+from benchmarks.usage import descendants
 from kubothek.spark.session import local_session
 
 UUID = "rows"
@@ -51,6 +53,15 @@ def read(store: str) -> dict[str, float]:
     """Drain a scan."""
     rows = sum(batch.num_rows for batch in kb.open_dataset(UUID, store).scan().batches())
     return {"rows": rows, "peak": peak_of("self")}
+
+
+def plan(store: str, where: str) -> dict[str, float]:
+    """Open a dataset and find the files that may hold a row; the seconds are those of the second time."""
+    for _ in range(2):
+        start = time.perf_counter()
+        found = kb.open_dataset(UUID, store).scan(where=where).plan
+        seconds = time.perf_counter() - start
+    return {"files": found.files[0].num_rows, "seconds": seconds, "peak": peak_of("self")}
 
 
 def shuffle(store: str, rows: str) -> dict[str, float]:
@@ -107,7 +118,7 @@ def peak_of(process: str) -> float:
 def peaks_below() -> tuple[float, float]:
     """Return the peaks of Spark's largest Python worker and of its JVM."""
     workers, machines = [], []
-    for process in descendants("self"):
+    for process in descendants(str(os.getpid())):
         command = (_PROC / process / "cmdline").read_bytes().split(b"\0")
         if b"pyspark.daemon" in command:
             workers.append(peak_of(process))
@@ -118,15 +129,7 @@ def peaks_below() -> tuple[float, float]:
     return max(workers), max(machines)
 
 
-def descendants(process: str) -> Iterator[str]:
-    """Yield the processes that a process started, and that those started."""
-    for task in (_PROC / process / "task").iterdir():
-        for child in (task / "children").read_text(encoding="ascii").split():
-            yield child
-            yield from descendants(child)
-
-
 if __name__ == "__main__":
     work, *given = sys.argv[1:]
-    works = {"write": write, "read": read, "shuffle": shuffle, "cube": cube, "query": query}
+    works = {"write": write, "read": read, "plan": plan, "shuffle": shuffle, "cube": cube, "query": query}
     print(json.dumps(works[work](*given)))

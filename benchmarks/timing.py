@@ -8,14 +8,18 @@ taken within a round, and their median is reported: it holds where the seconds t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from benchmarks.figures import Goal, three_digits
+from benchmarks.usage import Meter, Usage
 
 _DIFFERENT_ORDER = 1e-9
 """Relative difference of two sums of the same doubles, added in another order."""
@@ -30,8 +34,9 @@ class Contender:
     """One way to do the work.
 
     ``run`` is timed; ``rows`` turns what it returns into a table to compare, and cleans up, off the clock. ``goal`` is
-    how many times the first contender's time this one should need at least; ``None`` where it is only reported. A
-    contender in another process takes the time itself; ``seconds`` finds it in what ``run`` returns.
+    how many times the first contender's time this one should need at least, ``at_most`` how many seconds it may need;
+    ``None`` where it is only reported. A contender in another process takes the time itself; ``seconds`` finds it in
+    what ``run`` returns, as ``requests`` finds how often a store was asked that counts.
     """
 
     name: str
@@ -39,37 +44,70 @@ class Contender:
     rows: Callable[[Any], pa.Table] = _itself
     goal: float | None = None
     seconds: Callable[[Any], float] | None = None
+    requests: Callable[[Any], int] | None = None
+    at_most: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The same work for several contenders, Kubothek the first; ``note`` finds out, off the clock, what else to say."""
+    """The same work for several contenders, Kubothek the first.
+
+    ``note`` finds out, off the clock, what else to say; ``reason`` says why a case has no goal.
+    """
 
     work: str
     name: str
     contenders: tuple[Contender, ...]
     note: Callable[[], str] = lambda: ""
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.reason and all(one.goal is None and one.at_most is None for one in self.contenders):
+            raise ValueError(f"{self.work}, {self.name}: no contender has a goal, and no reason is given")
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What a contender needed once; nothing is known of its use where the system does not tell."""
+
+    seconds: float
+    used: Usage | None = None
+    requests: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """Seconds of one contender, round by round, and the ratios to the first contender's; or why it failed."""
+    """The rounds of one contender and their ratios to the first contender's; or why it failed."""
 
     name: str
     goal: float | None
-    seconds: tuple[float, ...]
+    rounds: tuple[Round, ...]
     ratios: tuple[float, ...]
     failure: str = ""
+    at_most: float | None = None
+
+    @property
+    def seconds(self) -> tuple[float, ...]:
+        """Seconds, round by round."""
+        return tuple(one.seconds for one in self.rounds)
 
     @property
     def ratio(self) -> float | None:
         """How many times the first contender's time this one needs."""
         return median(self.ratios) if self.ratios else None
 
-    @property
-    def reached(self) -> bool | None:
-        """Whether the goal is reached; ``None`` where there is none or nothing to compare."""
-        return None if self.goal is None or self.ratio is None else self.ratio >= self.goal
+    def goals(self, case: str) -> Iterator[Goal]:
+        """Yield the goals that this contender sets, with what was found."""
+        if self.goal is not None:
+            found = "failed" if self.ratio is None else three_digits(self.ratio)
+            reached = None if self.ratio is None else self.ratio >= self.goal
+            yield Goal(case, self.name, found, f"≥ {three_digits(self.goal)}", reached)
+        if self.at_most is not None:
+            took = median(self.seconds) if self.rounds else None
+            found = "failed" if took is None else f"{three_digits(took)} s"
+            yield Goal(
+                case, "the clock", found, f"≤ {self.at_most:g} s", None if took is None else took <= self.at_most
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +119,15 @@ class Measurement:
     timed: tuple[Timed, ...]
     note: str = ""
 
+    def goals(self) -> Iterator[Goal]:
+        """Yield the goals of all contenders."""
+        for timed in self.timed:
+            yield from timed.goals(self.name)
 
-def measure(case: Case, rounds: int, clock: Callable[[], float] = time.perf_counter) -> Measurement:
+
+def measure(
+    case: Case, rounds: int, clock: Callable[[], float] = time.perf_counter, meter: Callable[[], Meter] = Meter
+) -> Measurement:
     """Run all contenders of a case in turn.
 
     Parameters
@@ -93,42 +138,57 @@ def measure(case: Case, rounds: int, clock: Callable[[], float] = time.perf_coun
         How often, after one round to warm up.
     clock
         Gives seconds.
+    meter
+        Makes what tells what else a run needed.
 
     Raises
     ------
     AssertionError
         A contender gave other rows than the first one.
+    Exception
+        Whatever the first contender fails with; what others fail with is part of the measurement.
     """
-    seconds: dict[str, list[float]] = {contender.name: [] for contender in case.contenders}
+    taken: dict[str, list[Round]] = {contender.name: [] for contender in case.contenders}
     failures: dict[str, str] = {}
     for number in range(rounds + 1):
         expected: pa.Table | None = None
         for contender in case.contenders:
             if contender.name in failures:
                 continue
-            start = clock()
             try:
-                result = contender.run()
+                one, rows = _run(contender, clock, meter)
             except Exception as error:
                 if expected is None:  # a rival may fail in its own way (out of memory), the first may not
                     raise
-                failures[contender.name] = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+                failures[contender.name] = said(error)
                 continue
-            elapsed = clock() - start if contender.seconds is None else contender.seconds(result)
-            rows = contender.rows(result)
             expected = rows if expected is None else expected
             assert_same_rows(rows, expected, f"{case.work}, {case.name}: {contender.name}")
             if number:
-                seconds[contender.name].append(elapsed)
-    first = seconds[case.contenders[0].name]
-    timed = tuple(_timed(contender, seconds[contender.name], first, failures) for contender in case.contenders)
-    return Measurement(case.work, case.name, timed, case.note())
+                taken[contender.name].append(one)
+    first = [one.seconds for one in taken[case.contenders[0].name]]
+    timed = []
+    for contender in case.contenders:
+        own, failure = taken[contender.name], failures.get(contender.name, "")
+        ratios = () if failure else tuple(round(one.seconds / other, 4) for one, other in zip(own, first, strict=True))
+        timed.append(Timed(contender.name, contender.goal, tuple(own), ratios, failure, contender.at_most))
+    return Measurement(case.work, case.name, tuple(timed), " ".join(filter(None, (case.note(), case.reason))))
 
 
-def _timed(contender: Contender, seconds: Sequence[float], first: Sequence[float], failures: dict[str, str]) -> Timed:
-    failure = failures.get(contender.name, "")
-    ratios = () if failure else tuple(own / other for own, other in zip(seconds, first, strict=True))
-    return Timed(contender.name, contender.goal, tuple(seconds), ratios, failure)
+def said(error: BaseException) -> str:
+    """Return what an error says, on one line and not at length, with paths from here on."""
+    text = " ".join(str(error).replace(f"{Path.cwd()}/", "").split())
+    return f"{type(error).__name__}: {text[:200]}"
+
+
+def _run(contender: Contender, clock: Callable[[], float], meter: Callable[[], Meter]) -> tuple[Round, pa.Table]:
+    with meter() as used:
+        start = clock()
+        result = contender.run()
+        elapsed = clock() - start
+    seconds = elapsed if contender.seconds is None else contender.seconds(result)
+    requests = None if contender.requests is None else contender.requests(result)
+    return Round(round(seconds, 9), used.usage, requests), contender.rows(result)
 
 
 def assert_same_rows(found: pa.Table, expected: pa.Table, who: str) -> None:

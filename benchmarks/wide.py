@@ -1,63 +1,46 @@
-"""A cube of a seed and ten enrichments, and the same rows as bucketed tables of Spark's.
+"""A cube of a seed and ten enrichments.
 
-Every other enrichment has all cells, the others have 70 % of them, each its own. It is made once per size, when it is
-asked for first::
+Every other enrichment has all cells, the others have 70 % of them, each its own. It has as many cells as the other
+cube, but at most 2.5 million, since it has three times the columns. It is made once per size, when it is asked for::
 
     <directory>/<size>/wide/cube/      wide++seed  p x y  n0 v0
-                                       wide++e01   p x y  n1 v1 w1     and so on, up to e10
-    <directory>/<size>/wide/tables/    the same, in files bucketed and sorted by p, x, y
-    <directory>/<size>/wide/made.json  last: how long each took
+                                       wide++e01   p x y  n1 v1 w1     and so on, up to e10; e01 has an index on i1
+    <directory>/<size>/wide/made.json  last: how long it took
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
 import kubothek as kb
-from benchmarks.data import Data, Size, cells_of, fraction, number, seconds
+from benchmarks.data import KEYS, Data, Size, StoredCube, cells_of, fraction, indexed, number, seconds
 
-CUBE = kb.Cube(uuid_prefix="wide", dimension_columns=("x", "y"), partition_columns=("p",))
-KEYS = ("p", "x", "y")
+CUBE = kb.Cube(uuid_prefix="wide", dimension_columns=("x", "y"), partition_columns=("p",), index_columns=("i1",))
+MOST = 2_500_000
 ENRICHMENTS = tuple(f"e{n:02}" for n in range(1, 11))
-_BUCKETS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class WideData:
-    """The wide cube of one size on disk."""
-
-    folder: Path
-
-    @property
-    def store(self) -> str:
-        """Where the cube is."""
-        return str(self.folder / "cube")
-
-    def files(self, dataset: str) -> str:
-        """Directory of the Parquet files of one dataset of the cube."""
-        return str(self.folder / "cube" / CUBE.dataset_uuid(dataset) / "table")
-
-    def bucketed(self, dataset: str) -> str:
-        """Directory of the bucketed files of one dataset."""
-        return str(self.folder / "tables" / dataset)
-
-
-def make_wide(spark: SparkSession, data: Data) -> WideData:
+def make_wide(spark: SparkSession, data: Data) -> StoredCube:
     """Return the wide cube of the size of other data; it is made where it is not there yet."""
-    wide = WideData(data.folder / "wide")
-    made = wide.folder / "made.json"
+    folder = data.folder / "wide"
+    made, wide = folder / "made.json", wide_cube(folder / "cube", len(ENRICHMENTS))
     if not made.is_file():
-        shutil.rmtree(wide.folder, ignore_errors=True)
-        rows = wide_rows(spark, data.size)
+        shutil.rmtree(folder, ignore_errors=True)
+        rows = wide_rows(spark, replace(data.size, rows=min(data.size.rows, MOST)))
         took = {"build_cube": seconds(lambda: kb.build_cube(rows, CUBE, wide.store))}
-        took["tables"] = seconds(lambda: _make_tables(spark, wide))
         made.write_text(json.dumps(took), encoding="utf-8")
     return wide
+
+
+def wide_cube(folder: Path, enrichments: int) -> StoredCube:
+    """Return the cube, or as much of it as has so many enrichments."""
+    columns = {name: (f"n{n}", f"v{n}", f"w{n}") for n, name in enumerate(ENRICHMENTS[:enrichments], start=1)}
+    return StoredCube(CUBE, folder, columns, "n1 < 20")
 
 
 def wide_rows(spark: SparkSession, size: Size) -> dict[str, DataFrame]:
@@ -66,29 +49,8 @@ def wide_rows(spark: SparkSession, size: Size) -> dict[str, DataFrame]:
     rows = {"seed": cells.selectExpr(*KEYS, number(100, 1000, "n0"), fraction(200, "v0"))}
     for n, dataset in enumerate(ENRICHMENTS, start=1):
         own = cells if n % 2 else cells.where(f"pmod(xxhash64(id, {400 + n}), 10) < 7")
+        index = [indexed(size, "i1")] if n == 1 else []
         rows[dataset] = own.selectExpr(
-            *KEYS, number(100 + n, 1000, f"n{n}"), fraction(200 + n, f"v{n}"), fraction(300 + n, f"w{n}")
+            *KEYS, *index, number(100 + n, 1000, f"n{n}"), fraction(200 + n, f"v{n}"), fraction(300 + n, f"w{n}")
         )
     return rows
-
-
-def table(spark: SparkSession, data: WideData, dataset: str) -> DataFrame:
-    """Return a bucketed table; a session that does not know it yet is told where it is."""
-    name = f"wide_{dataset}"
-    if not spark.catalog.tableExists(name):
-        columns = spark.read.parquet(data.bucketed(dataset)).schema
-        described = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in columns)
-        keys = ", ".join(KEYS)
-        spark.sql(
-            f"CREATE TABLE {name} ({described}) USING parquet CLUSTERED BY ({keys}) SORTED BY ({keys}) "
-            f"INTO {_BUCKETS} BUCKETS LOCATION '{data.bucketed(dataset)}'"
-        )
-    return spark.table(name)
-
-
-def _make_tables(spark: SparkSession, data: WideData) -> None:
-    """Copy the files of each dataset into one file per bucket."""
-    for dataset in ("seed", *ENRICHMENTS):
-        rows = spark.read.parquet(data.files(dataset)).repartition(_BUCKETS, *KEYS)
-        writer = rows.write.bucketBy(_BUCKETS, *KEYS).sortBy(*KEYS).option("compression", "zstd")
-        writer.option("path", data.bucketed(dataset)).saveAsTable(f"wide_{dataset}")

@@ -20,8 +20,10 @@ from statistics import median
 import pyarrow as pa
 
 from benchmarks.appending import make, rows
+from benchmarks.curves import Curve
 from benchmarks.data import Size
 from benchmarks.timing import Case, Contender
+from benchmarks.works.growth import curves
 
 KINDS = {"Kubothek": "kubothek", "delta-rs": "delta", "delta-rs, table kept open": "opened"}
 
@@ -40,6 +42,13 @@ def cases(directory: Path, size: Size) -> Iterator[Case]:
     for processes in (1, 4, 8):
         for indices in ((), ("i1",)):
             yield case(directory / "commits", processes, size.commits // processes, indices)
+
+
+def growth(directory: Path, size: Size) -> Iterator[Curve]:
+    """The time of as many commits against the writers that make them."""
+    count = size.commits // 2
+    places = ((writers, case(directory / "commits", writers, count // writers, ())) for writers in (1, 2, 4, 8))
+    yield from curves(f"{count} commits", "writers", places, "Commits follow one another, whoever makes them.")
 
 
 def case(folder: Path, processes: int, each: int, indices: tuple[str, ...]) -> Case:

@@ -21,7 +21,7 @@ LIMIT = 512
 
 
 def memory(directory: Path, size: Size) -> Figures:
-    """Measure a partition of a twentieth of the rows, and one of all."""
+    """The peak of a write task and of a streaming read, of a twentieth of a partition and of all of it."""
     folder = directory / "memory"
     shutil.rmtree(folder, ignore_errors=True)
     peaks: dict[str, list[float]] = {"write": [], "read": []}
@@ -42,7 +42,7 @@ def memory(directory: Path, size: Size) -> Figures:
 
 
 def groups(directory: Path, size: Size) -> Figures:
-    """Measure queries of cubes with one ever larger partition, and of one with many partitions."""
+    """The peak of tasks that query cubes with one ever larger partition, and one with many partitions."""
     folder = directory / "groups"
     rows = size.partition // 80
     lines = []
@@ -62,7 +62,7 @@ def groups(directory: Path, size: Size) -> Figures:
 
 
 def shuffle(directory: Path, size: Size) -> Figures:
-    """Write once."""
+    """The peak of a shuffle of many narrow rows in a JVM of 2 GiB."""
     store = directory / "shuffle"
     shutil.rmtree(store, ignore_errors=True)
     found = measured("shuffle", str(store), str(size.shuffled))

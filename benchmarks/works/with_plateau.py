@@ -1,57 +1,110 @@
-"""Writes and looks up rows with Plateau, and takes the time itself; runs in Plateau's own environment, not in ours.
+"""What Plateau or Kartothek does and how long it takes; runs in the environment of one of them, not in ours.
 
-    python with_plateau.py STORE
+    python with_plateau.py plateau|kartothek
 
-Reads one request per line, as JSON, and answers each with a line: how many seconds it took. Rows that were found go to
-the file that the request names, off the clock.
+Reads one request per line, as JSON, and answers each with a line: how many seconds it took, or what went wrong. What
+was found goes to the file that the request names, off the clock. Kartothek needs Python 3.8, and so no more than that
+is used here.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from plateau.core.factory import DatasetFactory
-from plateau.io.eager import read_table, store_dataframes_as_dataset
 
 UUID = "rows"
 
 
-def write(store: str, frames: str, indices: list[str]) -> None:
-    """Write one partition per file of a directory."""
-    dfs = [pq.read_table(path).to_pandas() for path in sorted(Path(frames).iterdir())]
-    store_dataframes_as_dataset(store=store, dataset_uuid=UUID, dfs=dfs, secondary_indices=indices, overwrite=True)
+class Library:
+    """One of the two, which have the same functions under their own names."""
+
+    def __init__(self, name: str) -> None:
+        self.eager = importlib.import_module(f"{name}.io.eager")
+        self._factory = importlib.import_module(f"{name}.core.factory").DatasetFactory
+        self._read = importlib.import_module(f"{name}.io_components.read")
+        self._indices = importlib.import_module(f"{name}.io_components.index")
+        self._name = name
+        self._opened: dict[str, Any] = {}
+
+    def write(self, store: str, frames: str, indices: list[str], **_: Any) -> None:
+        """Write one partition per file of a directory."""
+        dfs = [pq.read_table(path).to_pandas() for path in sorted(Path(frames).iterdir())]
+        self.eager.store_dataframes_as_dataset(
+            store=_url(store), dataset_uuid=UUID, dfs=dfs, secondary_indices=indices, overwrite=True
+        )
+
+    def open(self, store: str, **_: Any) -> None:
+        """Open a dataset and keep it, its indices in memory."""
+        self._opened[store] = self._factory(UUID, _url(store), load_schema=True).load_all_indices()
+
+    def find(self, store: str, predicates: list, opened: bool = False, **_: Any) -> pd.DataFrame:
+        """Look rows up, in an opened dataset or in one that is opened first."""
+        factory = self._opened[store] if opened else self._factory(UUID, _url(store), load_schema=True)
+        return self.eager.read_table(factory=factory, predicates=_tuples(predicates))
+
+    def plan(self, store: str, predicates: list, **_: Any) -> pd.DataFrame:
+        """Open a dataset and choose its files."""
+        factory = self._factory(UUID, _url(store), load_schema=True)
+        found = self._read.dispatch_metapartitions_from_factory(factory, predicates=_tuples(predicates))
+        return pd.DataFrame({"files": [sum(1 for _ in found)]})
+
+    def append(self, store: str, rows: str, partition_on: list[str], **_: Any) -> None:
+        """Append the rows of a file."""
+        frame = pq.read_table(rows).to_pandas()
+        self.eager.update_dataset_from_dataframes(
+            [frame], store=_url(store), dataset_uuid=UUID, partition_on=partition_on
+        )
+
+    def index(self, store: str, columns: list[str], **_: Any) -> None:
+        """Build indices anew, as ``build_dataset_indices`` does, which hands a set on where a list is asked for."""
+        factory = self._factory(UUID, _url(store), load_schema=True)
+        wanted = {"columns": columns}
+        if self._name == "kartothek":
+            wanted = {"tables": ["table"], "columns": {"table": columns}}
+        partitions = []
+        for one in self._read.dispatch_metapartitions_from_factory(factory):
+            read = one.load_dataframes(store=factory.store, **wanted)
+            partitions.append(read.build_indices(columns=columns).remove_dataframes())
+        self._indices.update_indices_from_partitions(partitions, dataset_metadata_factory=factory)
 
 
-def find(store: str, predicates: list[list[list[Any]]], opened: DatasetFactory | None) -> pd.DataFrame:
-    """Look rows up in an opened dataset, its indices in memory, or open it first."""
-    factory = opened or DatasetFactory(UUID, store, load_schema=True)
-    return read_table(factory=factory, predicates=[[tuple(one) for one in every] for every in predicates])
+def _url(store: str) -> str:
+    return f"hfs://{store}?create_if_missing=true"
 
 
-def main(store: str) -> None:
+def _tuples(predicates: list) -> list:
+    return [[tuple(one) for one in every] for every in predicates]
+
+
+def answer(do: Callable[..., Any], out: str | None = None, **request: Any) -> dict[str, Any]:
+    """Do what a request says and tell how long it took."""
+    start = time.perf_counter()
+    try:
+        found = do(**request)
+    except Exception as error:  # noqa: BLE001  the one who asked is told
+        return {"error": f"{type(error).__name__}: {error}"}
+    seconds = time.perf_counter() - start
+    if out is not None:
+        pq.write_table(pa.Table.from_pandas(found, preserve_index=False), out)
+    return {"seconds": seconds}
+
+
+def main(name: str) -> None:
     """Answer requests until there are no more."""
-    opened: DatasetFactory | None = None
+    library = Library(name)
     for line in sys.stdin:
         request = json.loads(line)
-        if request["do"] == "open":
-            opened = DatasetFactory(UUID, store, load_schema=True).load_all_indices()
-        start = time.perf_counter()
-        if request["do"] == "write":
-            write(store, request["frames"], request["indices"])
-        if request["do"] == "find":
-            rows = find(store, request["predicates"], opened if request["opened"] else None)
-        seconds = time.perf_counter() - start
-        if request["do"] == "find":
-            pq.write_table(pa.Table.from_pandas(rows, preserve_index=False), request["out"])
-        print(json.dumps({"seconds": seconds}), flush=True)
+        print(json.dumps(answer(getattr(library, request.pop("do")), **request)), flush=True)
 
 
 if __name__ == "__main__":
-    main(f"hfs://{sys.argv[1]}?create_if_missing=true")
+    main(*sys.argv[1:])

@@ -2,58 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pyarrow as pa
 import pytest
-from benchmarks.figures import Figures
-from benchmarks.report import figures_table, markdown, table_of
+from benchmarks.figures import Goal
 from benchmarks.timing import Case, Contender, assert_same_rows, measure
-from rich.console import Console
-
-SUMS = pa.table({"p": [1, 2], "v1": [0.3, 1.0]})
-
-
-class Clock:
-    """Seconds that pass only when a contender takes them."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def takes(self, seconds: float, rows: pa.Table = SUMS) -> Callable[[], pa.Table]:
-        def run() -> pa.Table:
-            self.now += seconds
-            return rows
-
-        return run
+from tests.benchmarks.invented import SUMS, Clock, NoMeter, failing
 
 
 def test_ratios() -> None:
     """A contender's ratio is its time over the first contender's; the round that warms up is not timed."""
     clock = Clock()
-    case = Case("scan", "all", (Contender("ours", clock.takes(2)), Contender("theirs", clock.takes(7), goal=3.5)))
-    ours, theirs = measure(case, 3, clock).timed
+    ours, theirs = measure(clock.case(Contender("theirs", clock.takes(7), goal=3.5)), 3, clock, NoMeter).timed
     assert (ours.seconds, theirs.seconds) == ((2, 2, 2), (7, 7, 7))
-    assert (ours.ratio, ours.reached) == (1, None)
-    assert (theirs.ratio, theirs.reached) == (3.5, True)
+    assert (ours.ratio, theirs.ratio) == (1, 3.5)
+    assert (list(ours.goals("all")), list(theirs.goals("all"))) == ([], [Goal("all", "theirs", "3.50", "≥ 3.50", True)])
+
+
+def test_goal_of_the_clock() -> None:
+    """A contender may have so many seconds, whatever others take."""
+    clock = Clock()
+    case = Case("open", "all", (Contender("ours", clock.takes(0.7), at_most=0.5),))
+    assert list(measure(case, 1, clock, NoMeter).goals()) == [Goal("all", "the clock", "0.700 s", "≤ 0.5 s", False)]
+
+
+def test_no_goal() -> None:
+    """A case without a goal says why."""
+    with pytest.raises(ValueError, match="scan, all: no contender has a goal, and no reason is given"):
+        Case("scan", "all", (Contender("ours", lambda: SUMS),))
+    assert measure(Clock().case(), 1, meter=NoMeter).note == "A test."
 
 
 def test_own_clock() -> None:
-    """A contender in another process says itself how long it took."""
+    """A contender in another process says itself how long it took, and how often its store was asked."""
     clock = Clock()
-    there = Contender("theirs", clock.takes(5), seconds=lambda rows: float(rows.num_rows))
-    measurement = measure(Case("scan", "all", (Contender("ours", clock.takes(1)), there)), 2, clock)
-    assert measurement.timed[1].seconds == (2.0, 2.0)
+    there = Contender("theirs", clock.takes(5), seconds=lambda rows: float(rows.num_rows), requests=lambda rows: 7)
+    (one,) = measure(clock.case(there), 1, clock, NoMeter).timed[1].rounds
+    assert (one.seconds, one.requests) == (2.0, 7)
 
 
 def test_contenders_take_turns() -> None:
     """Each round runs every contender once."""
     order: list[str] = []
     contenders = tuple(Contender(name, lambda n=name: order.append(n), lambda _: SUMS) for name in "ab")
-    measure(Case("scan", "all", contenders), 2)
+    measure(Case("scan", "all", contenders, reason="A test."), 2, meter=NoMeter)
     assert order == ["a", "b"] * 3
 
 
@@ -69,9 +60,8 @@ def test_contenders_take_turns() -> None:
 def test_other_rows(found: pa.Table) -> None:
     """A contender that gives other rows is no contender."""
     clock = Clock()
-    case = Case("scan", "all", (Contender("ours", clock.takes(1)), Contender("theirs", clock.takes(1, found))))
     with pytest.raises(AssertionError, match="theirs gives"):
-        measure(case, 1, clock)
+        measure(clock.case(Contender("theirs", clock.takes(1, found))), 1, clock, NoMeter)
 
 
 def test_same_rows() -> None:
@@ -83,27 +73,13 @@ def test_same_rows() -> None:
 def test_rival_fails() -> None:
     """A rival's failure is reported and ends its turns; the others go on."""
     clock = Clock()
-    case = Case("scan", "all", (Contender("ours", clock.takes(1)), Contender("theirs", lambda: 1 // 0, goal=2.0)))
-    measurement = measure(case, 2, clock)
+    measurement = measure(clock.case(Contender("theirs", failing, goal=2.0)), 2, clock, NoMeter)
     assert [(len(t.seconds), t.ratio) for t in measurement.timed] == [(2, 1), (0, None)]
-    assert "theirs failed: ZeroDivisionError" in markdown("tiny", {}, [measurement])
+    assert measurement.timed[1].failure == "MemoryError: no more of it"
+    assert list(measurement.goals()) == [Goal("all columns", "theirs", "failed", "≥ 2.00", None)]
 
 
-def test_report() -> None:
-    """Figures appear in the terminal and in Markdown alike."""
-    clock = Clock()
-    case = Case("scan", "all", (Contender("ours", clock.takes(2)), Contender("theirs", clock.takes(7), goal=4.0)))
-    measurement = measure(case, 1, clock)
-    console = Console(record=True, width=100)
-    console.print(table_of("scan", [measurement]))
-    for text in (console.export_text(), markdown("tiny", {"cores": "2"}, [measurement])):
-        assert all(word in text for word in ("theirs", "7.00", "3.50", "≥ 4.00", "missed"))
-
-
-def test_figures() -> None:
-    """Figures of Kubothek alone come after the races."""
-    found = Figures("memory", ("peak in MiB", "20 rows"), (("read", "7"),), "Goal: at most 8.")
-    console = Console(record=True, width=100)
-    console.print(figures_table(found))
-    for text in (console.export_text(), markdown("tiny", {}, [], [found])):
-        assert all(word in text for word in ("peak in MiB", "read", "7", "Goal: at most 8."))
+def test_kubothek_fails() -> None:
+    """Where Kubothek fails there is nothing to compare with."""
+    with pytest.raises(MemoryError):
+        measure(Case("scan", "all", (Contender("ours", failing, goal=1.0),)), 1, meter=NoMeter)

@@ -232,3 +232,14 @@ def test_a_deleted_dataset_is_not_found() -> None:
     assert again.exit_code == 1
     with pytest.raises(DatasetNotFoundError):
         open_dataset("u", url)
+
+
+def test_export_delta_tells_where_the_table_is() -> None:
+    """The first export has all files, the next one says that there is nothing new; JSON has the facts."""
+    dataset = written()
+    made = run(dataset.store.url, "dataset", "u", "export-delta", "--statistics")
+    assert made.stdout == f"✓ {dataset.store.url}/u is version 0 of a Delta table: 2 new files, 0 gone\n"
+    again = run(dataset.store.url, "dataset", "u", "export-delta", "--at", "1")
+    assert (again.exit_code, again.stdout.rpartition(": ")[2]) == (0, "nothing new\n")
+    facts = json.loads(run(dataset.store.url, "dataset", "u", "export-delta", "--json").stdout)
+    assert facts == {"url": f"{dataset.store.url}/u", "version": 0, "added": 0, "removed": 0, "dataset_version": 1}

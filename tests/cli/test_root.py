@@ -95,4 +95,4 @@ def test_the_shell_completes_cubes_and_commands(before: list[str], typed: str, p
 def test_without_a_store_commands_are_proposed() -> None:
     """There are no names of cubes then, and no error."""
     completed = ShellComplete(main, {}, "kubothek", "_KUBOTHEK_COMPLETE").get_completions([], "")
-    assert [item.value for item in completed] == ["dataset", "demo"]
+    assert [item.value for item in completed] == ["dataset", "migrate", "demo"]

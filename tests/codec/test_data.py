@@ -9,6 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.foreign import parquet
 
 from kubothek.codec.conform import concat_rows, conform_column, constant_column
@@ -151,3 +153,32 @@ def test_statistics_of_large_unsigned_integers() -> None:
     footer = pq.read_metadata(pa.BufferReader(parquet(rows, row_group_size=1)))
     condition = bind(C("x") >= 2**64 - 1, rows.schema, subject="u")
     assert list(possible_groups(footer, condition, {})) == [2]
+
+
+@given(
+    st.lists(st.none() | st.sampled_from(["", "a", "b", "ä" * 300]), max_size=40),
+    st.integers(1, 15),
+    st.sampled_from([1, 64, 2**20]),
+    st.sampled_from(["everything", "null", "some", "nothing that statistics know"]),
+)
+def test_text_is_plain_however_it_is_decoded(values: list[str | None], group: int, room: int, name: str) -> None:
+    """Text comes plain whether all pages are encoded, some, or none, and conditions see the same values."""
+    where, matches = WHERE[name]
+    table = pa.table({"x": pa.array(range(30, 30 + len(values)), pa.int64()), "v1": pa.array(values, pa.string())})
+    data = parquet(table, row_group_size=group, dictionary_pagesize_limit=room)
+    names = dictionary_columns(pq.read_metadata(pa.BufferReader(data)), RECORD)
+    file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=names)
+    found = read_rows(file, "a", RECORD, ["v1", "x"], bind(where, RECORD, subject="u"), CONSTANTS)
+    expected = [row for row in table.select(["v1", "x"]).to_pylist() if matches(row)]
+    assert (found.schema, found.to_pylist()) == (pa.schema([RECORD.field("v1"), RECORD.field("x")]), expected)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [(["a", "b"] * 9, ["v1"]), ([f"{n:0200}" for n in range(9_000)], [])],
+    ids=["few values", "more than a dictionary holds"],
+)
+def test_text_is_decoded_by_dictionary_where_all_of_it_is_stored_so(values: list[str], expected: list[str]) -> None:
+    """A text column without room for a dictionary has plain pages, which are decoded as they are."""
+    data = parquet(pa.table({"x": range(len(values)), "v1": values}), compression="none")
+    assert dictionary_columns(pq.read_metadata(pa.BufferReader(data)), RECORD) == expected

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -145,6 +146,22 @@ def test_only_matching_entries_are_returned() -> None:
     condition = IsIn("i1", pa.array(["c", "a", "z"]))
     assert entries(read(data, pa.string(), condition)) == [("a", ["1"]), ("c", ["2"])]
     assert read(data, pa.string(), Comparison("i1", ">", pa.scalar("x"))).num_rows == 0
+
+
+@pytest.mark.parametrize("step", [1, 977, 10**9], ids=["all", "some", "one"])
+def test_values_are_found_in_many_row_groups(step: int) -> None:
+    """Each value comes with its own labels, from whichever row group; those of others are not decoded as texts."""
+    values = np.repeat(np.arange(30_000), 2)
+    postings = list(zip(values.tolist(), [f"p={n % 7}/{n % 3}" for n in range(len(values))], strict=True))
+    data, wanted = encode_index("i1", [build(postings, pa.int64())]), range(0, 30_000, step)
+    found = read(data, pa.int64(), IsIn("i1", pa.array(wanted)))
+    assert entries(found) == expected((value, label) for value, label in postings if value % step == 0)
+
+
+def test_values_at_both_ends_of_the_integers() -> None:
+    """They are sorted too where they are too far apart for one number to hold a value and a label."""
+    postings = [(2**63 - 1, "b"), (-(2**63), "b"), (0, "a"), (2**63 - 1, "a"), (0, "a")]
+    assert entries(build(postings, pa.int64())) == expected(postings)
 
 
 def test_indices_of_other_writers_are_read() -> None:

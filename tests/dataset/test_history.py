@@ -104,7 +104,7 @@ def test_a_history_is_a_table() -> None:
         "      2  2026-07-01 12:02:00  update_dataset  <b>\\x1b[2J      1        0     2  current\n"
         "      1  2026-07-01 12:01:00  write_dataset   a1              1        0     2"
     )
-    assert "<td>&lt;b&gt;\\x1b[2J</td>" in found._repr_html_()
+    assert ">&lt;b&gt;\\x1b[2J</td>" in found._repr_html_()
 
 
 def test_an_old_version_shows_its_own_past() -> None:

@@ -6,8 +6,11 @@ import threading
 import time
 from collections.abc import Iterator
 
+import pyarrow as pa
 import pytest
 
+import kubothek as kb
+from kubothek.engine import local
 from kubothek.engine.local import map_in_threads
 
 
@@ -48,3 +51,13 @@ def test_an_error_stops_the_rest() -> None:
     with pytest.raises(ValueError, match="the first"):
         list(map_in_threads(task, range(100), threads=1))
     assert len(begun) <= 2
+
+
+@pytest.mark.parametrize("most", [2, 2**18], ids=["column by column", "at once"])
+def test_groups_of_any_size_are_sorted(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group of several partitions is sorted by its dimensions, with all columns, however large it is."""
+    monkeypatch.setattr(local, "ROWS_PER_BATCH", most)
+    rows = pa.table({"x": [3, 1, 2, 0], "p": [1, 1, 2, 2], "v1": ["d", "b", None, "a"]})
+    kb.build_cube(rows, kb.Cube(uuid_prefix="c", dimension_columns="x", partition_columns="p"), f"memory://sort{most}")
+    found = kb.query_cube("c", f"memory://sort{most}").to_arrow()
+    assert found.to_pydict() == {"p": [2, 1, 2, 1], "v1": ["a", "b", None, "d"], "x": [0, 1, 2, 3]}

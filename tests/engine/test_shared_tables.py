@@ -92,6 +92,15 @@ def test_what_is_kept(name: str) -> None:
     assert "".join(made) == expected
 
 
+def test_what_a_slower_thread_wants_is_kept() -> None:
+    """A table stays as long as a unit is read that may want it, whatever others ask for."""
+    shared, made = SharedTables(9 * TABLE.nbytes), []
+    with shared.under_way(0):
+        for table, unit in (("a", 0), ("b", 5), ("a", 0)):
+            shared.get(table, lambda table=table: (made.append(table), TABLE)[1], unit=unit, last=unit)  # type: ignore[misc]  # mypy cannot infer it
+    assert made == ["a", "b"]
+
+
 def test_a_table_larger_than_the_room_is_kept_alone() -> None:
     """A single table stays, however large."""
     shared, made = SharedTables(0), []

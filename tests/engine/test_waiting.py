@@ -76,6 +76,7 @@ READS: dict[str, tuple[Callable[[], Store], Callable[[Store], Any], int]] = {
     "columns of rows that match": (dataset, scanned(["v1", "v3", "v5", "v11"], "p == 0 & v7 > 0.5"), 4),
     "a large index": (dataset, lambda store: kb.open_dataset("u", store).scan(where="i1 == 77").explain(), 3),
     "a large index, and the file": (dataset, scanned("v1", "i1 == 77"), 6),
+    "a large index, and a small file": (dataset, scanned("v1", "i1 == 100500"), 4),
     "an old version": (dataset, scanned(where="p > 0", at=1), 4),
     "a partition of a cube": (cube, queried(where="p == 3"), 3),
     "cells with conditions": (cube, queried(where="p == 3 & v1 > 2 & v2 > 3 & v5 > 1"), 4),

@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-
-import pytest
 
 from kubothek.store.remote_options import CLIENT_OPTIONS, RETRY_CONFIG
 
 PAGE = Path(__file__).parents[2] / "docs" / "stores.md"
-
-
-def test_the_examples_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every block of Python makes its stores."""
-    for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert blocks
-    for block in blocks:
-        exec(compile(block, PAGE, "exec"), {})  # noqa: S102  our own words
 
 
 def test_the_defaults_are_those() -> None:

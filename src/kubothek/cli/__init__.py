@@ -19,6 +19,7 @@ from kubothek.cli.root import CommandsAndCubes
 _CUBE = LazyCommand("cube", "kubothek.cli.cube", "Look at a cube, query it, and look after it.")
 _COMMANDS = (
     LazyCommand("dataset", "kubothek.cli.dataset", "Look at a dataset, and look after it."),
+    LazyCommand("migrate", "kubothek.cli.migrate", "Look over what other software has written."),
     LazyCommand("demo", "kubothek.cli.demo", "Build a cube of 336,776 flights on Spark, append to it and query it."),
 )
 _HELP = """\

@@ -29,7 +29,7 @@ _INTERRUPTED = 130
 
 @dataclass(frozen=True, slots=True)
 class LazyCommand:
-    """A command before it is imported: its name, the module that has it under this name, and its line of help."""
+    """A command before it is imported: its name, the module that has it (``-`` as ``_``), and its line of help."""
 
     name: str
     module: str
@@ -37,7 +37,7 @@ class LazyCommand:
 
     def load(self) -> click.Command:
         """Import the command. By name, as an import statement would run at the start or be hidden in a function."""
-        command: click.Command = getattr(importlib.import_module(self.module), self.name)
+        command: click.Command = getattr(importlib.import_module(self.module), self.name.replace("-", "_"))
         return command
 
 

@@ -1,12 +1,17 @@
-"""What the shell proposes when a name is half typed."""
+"""What the shell proposes when a name is half typed.
+
+The names in a store are found by :mod:`kubothek.cli.stored_names`, which is imported when it is asked, as commands are:
+whoever types an option or asks for help does not wait for PyArrow.
+"""
 
 from __future__ import annotations
+
+import importlib
 
 import click
 from click.shell_completion import CompletionItem
 
 from kubothek.cli.invocation import Color, Invocation
-from kubothek.codec.keys import HEADER_SUFFIXES
 from kubothek.errors import KubothekError
 from kubothek.model.cube import split_uuid
 
@@ -26,8 +31,8 @@ def _find_datasets(ctx: click.Context, start: str) -> set[str]:
     given = ctx.find_root().params
     invocation = Invocation(given.get("store"), dict(given.get("store_options") or ()), Color.NEVER)
     try:
-        objects, _folders = invocation.open_store().list_level(start)
+        store = invocation.open_store()
+        found: set[str] = importlib.import_module("kubothek.cli.stored_names").find_datasets(store, start)
     except (KubothekError, click.UsageError):  # there is nobody to tell: the shell is waiting for proposals
         return set()
-    suffixes = tuple(HEADER_SUFFIXES.values())
-    return {info.key.partition(".by-dataset-metadata")[0] for info in objects if info.key.endswith(suffixes)}
+    return found

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 import click
 
-from kubothek.store.interface import Store
+import kubothek as kb
 
 
 class Color(StrEnum):
@@ -35,7 +35,7 @@ class Invocation:
             return False if os.environ.get("NO_COLOR") else None
         return self.color is Color.ALWAYS
 
-    def open_store(self) -> Store:
+    def open_store(self) -> kb.Store:
         """Open the store.
 
         Raises
@@ -48,7 +48,7 @@ class Invocation:
                 "No store is given. Name it before the command with --store URL (a directory, s3://bucket/prefix, …), "
                 "or in the environment variable KUBOTHEK_STORE."
             )
-        return Store(self.store_url, **self.store_options)
+        return kb.Store(self.store_url, **self.store_options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class DatasetTarget:
     uuid: str
 
     @property
-    def store(self) -> Store:
+    def store(self) -> kb.Store:
         """Where it is; a usage error if no store was named."""
         return self.invocation.open_store()
 
@@ -72,6 +72,6 @@ class CubeTarget:
     uuid_prefix: str
 
     @property
-    def store(self) -> Store:
+    def store(self) -> kb.Store:
         """Where it is; a usage error if no store was named."""
         return self.invocation.open_store()

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
+import kubothek as kb
 from kubothek.plan.retention import DEFAULT_KEEP
-from kubothek.store.interface import Store
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -151,7 +151,7 @@ def to_store_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         if to_store_options and to_store is None:
             raise click.UsageError("--to-store-option goes with --to-store.")
-        other = None if to_store is None else Store(to_store, **dict(to_store_options))
+        other = None if to_store is None else kb.Store(to_store, **dict(to_store_options))
         return command(*arguments, other=other, **others)
 
     opened = click.option(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -55,14 +54,13 @@ def constant_column(value: pa.Scalar, kind: pa.DataType, rows: int) -> pa.Array:
 
 def row_mask(
     condition: Condition, columns: Mapping[str, pa.ChunkedArray], constants: Mapping[str, pa.Scalar], rows: int
-) -> np.ndarray | None:
+) -> pa.BooleanArray | None:
     """Return which rows match, or ``None`` where there is nothing to ask."""
     if condition == EVERYTHING:
         return None
     values = dict(columns) | {n: pa.repeat(v, rows) for n, v in constants.items() if n in condition.columns}
     values = values or {"": pa.nulls(rows)}
-    mask: np.ndarray = np.asarray(match_rows(condition, pa.table(values)))
-    return mask
+    return match_rows(condition, pa.table(values))
 
 
 def assemble(
@@ -72,12 +70,14 @@ def assemble(
     columns: Sequence[str],
     rows: int,
 ) -> pa.Table:
-    """Put columns of record together as a table of so many rows; constants win over what was stored."""
+    """Put columns together as a table of record of so many rows; constants win over what was stored."""
     if not columns:
         return counted(rows)
     schema = pa.schema([record.field(name) for name in columns])
     arrays = [
-        constant_column(constants[field.name], field.type, rows) if field.name in constants else found[field.name]
+        constant_column(constants[field.name], field.type, rows)
+        if field.name in constants
+        else conform_column(found[field.name], field.type)
         for field in schema
     ]
     return pa.Table.from_arrays(arrays, schema=schema)

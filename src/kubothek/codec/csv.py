@@ -18,7 +18,6 @@ import csv
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
@@ -92,8 +91,8 @@ def stream_csv(
                 found = {name: _typed(table.column(name), record.field(name).type) for name in stored}
                 mask = row_mask(condition, found, constants, table.num_rows)
                 if mask is not None:
-                    found = {name: column.filter(pa.array(mask)) for name, column in found.items()}
-                rows = table.num_rows if mask is None else int(np.count_nonzero(mask))
+                    found = {name: column.filter(mask) for name, column in found.items()}
+                rows = table.num_rows if mask is None else mask.true_count
                 if rows:
                     yield assemble(found, constants, record, columns, rows)
 

@@ -33,6 +33,8 @@ from kubothek.plan.statistics import ColumnStatistics, keep_by_statistics
 _SAMPLE = 16_384
 """Rows, or the sixteenth part of it where a file has no more, by which it is decided how a column is encoded."""
 
+_DICTIONARY_BYTES = 2**20
+"""Bytes of a dictionary from which on writers go on without it, as Arrow and Java do by default."""
 
 SMALL_FILE_ROWS = 16_384
 """Rows up to which a row group is decoded at once: to look first whether it is needed takes longer."""
@@ -55,11 +57,28 @@ def corrupt_file(key: str) -> Iterator[None]:
 
 
 def dictionary_columns(metadata: pq.FileMetaData, record: pa.Schema) -> list[str]:
-    """Return the columns of a file that can be decoded as dictionaries, among those that are wanted so."""
-    kinds = {field.name: field.type.value_type for field in record if pa.types.is_dictionary(field.type)}
-    wanted = {name for name, kind in kinds.items() if pa.types.is_string(kind) or pa.types.is_binary(kind)}
+    """Return the columns of a file to be decoded as dictionaries, though they may be wanted plain.
+
+    Those are the columns that are wanted so, and whatever text surely is stored so: Arrow decodes a dictionary and
+    takes its values by number twice as fast as it decodes the values one by one, and of rows that match no condition
+    none needs to be taken. Only where writers ran out of room for a dictionary (1 MiB) there are plain pages, of which
+    Arrow would have to make one.
+    """
+    wanted = {field.name: pa.types.is_dictionary(field.type) for field in record if _is_text(field.type)}
+    if not wanted:
+        return []
     paths = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
-    return [path for path in paths if path in wanted]
+    return [path for i, path in enumerate(paths) if path in wanted and (wanted[path] or _is_encoded(metadata, i))]
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
+
+
+def _is_encoded(metadata: pq.FileMetaData, column: int) -> bool:
+    chunks = (metadata.row_group(group).column(column) for group in range(metadata.num_row_groups))
+    return all(chunk.has_dictionary_page and chunk.total_uncompressed_size < _DICTIONARY_BYTES for chunk in chunks)
 
 
 def read_rows(
@@ -99,24 +118,40 @@ def read_rows(
     with corrupt_file(key):
         groups = possible_groups(file.metadata, condition, constants) if groups is None else groups
         tested, rest = _stored_columns(file, key, record, columns, condition, constants)
-        sizes = np.array([file.metadata.row_group(group).num_rows for group in groups], np.int64)
-        if file.metadata.num_rows <= SMALL_FILE_ROWS:
-            tested, rest = [*tested, *rest], []
-        found = _decode(file, groups, record, tested)
-        mask = row_mask(condition, found, constants, int(sizes.sum()))
-        if mask is not None and (sizes > 0).all() and len(sizes) > 1:
-            hits = np.logical_or.reduceat(mask, np.cumsum(sizes) - sizes)
-            kept = np.repeat(hits, sizes)
-            groups, sizes, mask = np.asarray(groups)[hits].tolist(), sizes[hits], mask[kept]
-            found = {name: column.filter(pa.array(kept)) for name, column in found.items()}
-        if mask is not None and not mask.any():
+        sizes = [file.metadata.row_group(group).num_rows for group in groups]
+        at_once = condition == EVERYTHING or file.metadata.num_rows <= SMALL_FILE_ROWS
+        found = _decode(file, groups, record, [*tested, *rest] if at_once else tested)
+        mask = row_mask(condition, {name: found[name] for name in tested}, constants, sum(sizes))
+        if mask is None:
+            return assemble(found, constants, record, columns, sum(sizes))
+        if not mask.true_count:
             return pa.schema([record.field(name) for name in columns]).empty_table()
-        found |= _decode(file, groups, record, rest)
-        if mask is not None and not mask.all():
-            selection = pa.array(mask)
-            found = {name: column.filter(selection) for name, column in found.items()}
-        rows = int(sizes.sum() if mask is None else np.count_nonzero(mask))
-        return assemble(found, constants, record, columns, rows)
+        if not at_once:
+            groups, found, mask = _with_hits(groups, sizes, found, mask)
+            found |= _decode(file, groups, record, rest)
+        return assemble(_filtered(found, mask), constants, record, columns, mask.true_count)
+
+
+def _with_hits(
+    groups: Sequence[int], sizes: Sequence[int], found: Columns, mask: pa.BooleanArray
+) -> tuple[Sequence[int], Columns, pa.BooleanArray]:
+    """Leave out the row groups in which no row matched."""
+    if len(groups) < 2 or not all(sizes):
+        return groups, found, mask
+    rows = np.array(sizes, np.int64)
+    hits = np.logical_or.reduceat(np.asarray(mask), np.cumsum(rows) - rows)
+    if hits.all():
+        return groups, found, mask
+    kept = pa.array(np.repeat(hits, rows))
+    return np.asarray(groups)[hits].tolist(), _filtered(found, kept), mask.filter(kept)
+
+
+def _filtered(found: Columns, mask: pa.BooleanArray) -> Columns:
+    """Leave the rows of a mask; Arrow goes through it once for all columns of a table, which is much faster."""
+    if not found or mask.true_count == len(mask):
+        return found
+    table = pa.table(found).filter(mask)
+    return dict(zip(table.column_names, table.columns, strict=True))
 
 
 def stream_rows(
@@ -136,7 +171,7 @@ def stream_rows(
     with corrupt_file(key):
         tested, _ = _stored_columns(file, key, record, columns, condition, constants)
         parts = [
-            pa.array(row_mask(condition, found, constants, rows), pa.bool_())
+            row_mask(condition, found, constants, rows)
             for found, rows in (_batches(file, record, tested, run) if condition != EVERYTHING else ())
         ]
         mask = pa.chunked_array(parts, pa.bool_())
@@ -174,7 +209,7 @@ def _batches(
     missing = sum(file.metadata.row_group(group).num_rows for group in run.groups)
     for batch in file.iter_batches(run.batch_rows, list(run.groups), columns=list(columns), use_threads=False):
         table = pa.Table.from_batches([batch])
-        found = {name: conform_column(table.column(name), record.field(name).type) for name in columns}
+        found = _conformed({name: table.column(name) for name in columns}, record)
         missing -= batch.num_rows
         yield found, batch.num_rows
     if missing:
@@ -182,11 +217,19 @@ def _batches(
 
 
 def _decode(file: pq.ParquetFile, groups: Sequence[int], record: pa.Schema, columns: Sequence[str]) -> Columns:
-    """Decode columns of some row groups to their types of record."""
+    """Decode columns of some row groups to their types of record; dictionaries stay what they are for now."""
     if not columns:
         return {}
     table = read_groups(file, groups, columns)
-    return {name: conform_column(table.column(name), record.field(name).type) for name in columns}
+    return _conformed({name: table.column(name) for name in columns}, record)
+
+
+def _conformed(found: Columns, record: pa.Schema) -> Columns:
+    """Cast columns to their types of record, but for dictionaries, which are made plain when the rows are known."""
+    return {
+        name: column if pa.types.is_dictionary(column.type) else conform_column(column, record.field(name).type)
+        for name, column in found.items()
+    }
 
 
 def read_groups(file: pq.ParquetFile, groups: Sequence[int], columns: Sequence[str] | None = None) -> pa.Table:

@@ -96,7 +96,7 @@ def load_footer(file: pa.NativeFile, name: str) -> pq.FileMetaData:
         _check(footer, size)
     elif not is_whole(footer):
         raise pa.ArrowInvalid("its footer is damaged: it is not the one that was written")
-    return pq.read_metadata(pa.BufferReader(end))
+    return pq.ParquetFile(pa.BufferReader(end), pre_buffer=False).metadata
 
 
 def _read(file: pa.NativeFile, size: int, length: int) -> bytes:

@@ -112,8 +112,10 @@ def _check_seal(entries: Entries, key: str) -> None:
     """Refuse a header in which something that decides about rows is not as it was written; layout does not matter."""
     if STATE not in entries or b'"seal"' not in bytes(entries[STATE]):
         return
-    texts = [bytes(entries[name]) for name in _SEALED if name in entries]
-    if is_whole(b"".join(texts)) or is_whole("".join(_to_json(read_json(text)) for text in texts).encode()):
+    texts = [memoryview(entries[name]) for name in _SEALED if name in entries]
+    if is_whole(bytes(texts[-1]), *texts[:-1]):
+        return
+    if is_whole("".join(_to_json(read_json(bytes(text))) for text in texts).encode()):
         return
     raise CorruptDatasetError(
         f"{key!r} is damaged, or was edited by hand: {', '.join(_SEALED)} are not what its seal, the last entry of "

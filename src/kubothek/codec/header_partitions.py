@@ -2,14 +2,15 @@
 
 On the wire, ``partitions`` maps each label to ``{"files": {<table>: <key>}}``. In memory it is one row per partition
 with a column per table (:func:`kubothek.model.header.partitions_schema`), in the order of the wire, since that order
-says which of two files wins. A dataset may have a million partitions, so JSON is written by joining Arrow columns.
+says which of two files wins. A dataset may have a million partitions, so JSON is written by joining Arrow columns, and
+cut into them where it is written the usual way (:mod:`kubothek.codec.usual_partitions`).
 """
 
 from __future__ import annotations
 
 import gc
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -18,6 +19,7 @@ import pyarrow.compute as pc
 
 from kubothek.codec.distinct_keys import read_msgpack
 from kubothek.codec.keys import check_keys
+from kubothek.codec.usual_partitions import cut_usual
 from kubothek.errors import CorruptDatasetError
 from kubothek.model.header import FILE_PREFIX, HeaderFormat, partitions_schema
 
@@ -48,6 +50,21 @@ def decode_partitions(raw: msgspec.Raw, header_format: HeaderFormat, uuid: str, 
     ValueError, msgspec.MsgspecError
         If the list has another shape, or a key comes twice in MessagePack.
     """
+    cut = cut_usual(memoryview(raw), uuid) if header_format == "json" else None
+    if cut is not None:
+        name, labels, keys = cut
+        check_keys(keys, uuid, key)
+        return _to_table(labels, (name,), [keys])
+    table, tables = _parse(raw, header_format)
+    _check_complete(table, tables, key)
+    for name in tables:
+        check_keys(table[FILE_PREFIX + name], uuid, key)
+        _check_labels(table["label"], table[FILE_PREFIX + name], f"{uuid}/{name}/", key)
+    return table
+
+
+def _parse(raw: msgspec.Raw, header_format: HeaderFormat) -> tuple[pa.Table, tuple[str, ...]]:
+    """Read the list whatever its layout; return also which tables it names."""
     # Collecting garbage while a million small objects are made takes longer than making them.
     collecting = gc.isenabled()
     gc.disable()
@@ -60,12 +77,7 @@ def decode_partitions(raw: msgspec.Raw, header_format: HeaderFormat, uuid: str, 
     finally:
         if collecting:
             gc.enable()
-    table = _to_table(list(partitions), tables, columns)
-    _check_complete(table, tables, key)
-    for name in tables:
-        check_keys(table[FILE_PREFIX + name], uuid, key)
-        _check_labels(table["label"], table[FILE_PREFIX + name], f"{uuid}/{name}/", key)
-    return table
+    return _to_table(list(partitions), tables, columns), tables
 
 
 def _check_labels(labels: pa.ChunkedArray, files: pa.ChunkedArray, prefix: str, key: str) -> None:
@@ -87,7 +99,9 @@ def _check_labels(labels: pa.ChunkedArray, files: pa.ChunkedArray, prefix: str, 
             )
 
 
-def _to_table(labels: list[str], tables: tuple[str, ...], columns: list[list[str | None]]) -> pa.Table:
+def _to_table(
+    labels: list[str] | pa.Array, tables: tuple[str, ...], columns: Sequence[list[str | None] | pa.Array]
+) -> pa.Table:
     unknown = pa.nulls(len(labels), pa.int64())
     arrays = [pa.array(labels, pa.string()), unknown, unknown, *(pa.array(column, pa.string()) for column in columns)]
     return pa.table(arrays, schema=partitions_schema(tables))

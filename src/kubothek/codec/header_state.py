@@ -90,6 +90,10 @@ class _Wire(msgspec.Struct):
     seal: str | None = None
 
 
+# msgspec (up to 0.22) ends the process where two threads are the first to convert to a type: so this is the first time.
+msgspec.json.Decoder(_Wire)
+
+
 def encode_state(state: CommitState, partitions: pa.Table | None) -> dict[str, Any]:
     """Return the wire shape of the state, with what ``partitions`` knows about rows and bytes."""
     wire: dict[str, Any] = {

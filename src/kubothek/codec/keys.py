@@ -8,6 +8,7 @@
     <uuid>/<table>/<label>.csv, .csv.gz                 data of others, only read
     <uuid>/indices/<column>/<time>.by-dataset-index.parquet
     <uuid>.<column>.by-dataset-index.parquet            index of an old dataset, only read
+    <uuid>/_delta_log/                                  log of a Delta table that is an export (codec.delta_log)
     _kubothek/<uuid>/<incarnation>/                     our own objects beyond the format
     _kubothek/<uuid>/<incarnation>/staged/<write id>/   index values on their way from a write to its commit
     _kubothek/<uuid>/<incarnation>/history/<version>-<time>-<commit>.json.zst, .msgpack.zst   header of a version

@@ -136,8 +136,13 @@ def label_prefixes(labels: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedA
     >>> label_prefixes(pa.array(["P=1/0123456789ab4def8123456789abcdef", "L1"])).to_pylist()
     ['0123456789ab', 'L1']
     """
-    name = pc.extract_regex(labels, pattern=r"(?P<name>[^/]*)$")
-    return pc.utf8_slice_codeunits(pc.struct_field(name, "name"), 0, _PREFIX_LENGTH)
+    if isinstance(labels, pa.ChunkedArray):
+        return pa.chunked_array([label_prefixes(chunk) for chunk in labels.chunks], pa.string())
+    # Splitting takes a fifth of the time of a regular expression.
+    pieces = pc.split_pattern(labels.fill_null(""), "/", max_splits=1, reverse=True)
+    names = pieces.values.take(pc.subtract(pieces.offsets[1:], 1))
+    prefixes = pc.utf8_slice_codeunits(names, 0, _PREFIX_LENGTH)
+    return pc.if_else(labels.is_valid(), prefixes, None) if labels.null_count else prefixes
 
 
 def label_texts(labels: pa.Array) -> pa.Table:

@@ -4,6 +4,7 @@
 
     data      <uuid>/<table>/….parquet, .csv or .csv.gz
     schema    <uuid>/<table>/_common_metadata
+    delta     <uuid>/_delta_log/…
     index     <uuid>/indices/<column>/….by-dataset-index.parquet, <uuid>.<column>.by-dataset-index.parquet
     passing   _kubothek/<uuid>/<incarnation>/staged/…, _kubothek/<uuid>/<incarnation>/deletion.json
     version   _kubothek/<uuid>/<incarnation>/history/<version>-<time>-<commit>.json.zst, .msgpack.zst
@@ -66,6 +67,7 @@ def object_kinds(keys: pa.Array, uuid: str) -> pa.Table:
 def _patterns(uuid: str) -> dict[str, str]:
     """Return a regular expression per kind; the first that fits decides."""
     return {
+        "delta": rf"^{uuid}/_delta_log/",
         "index": rf"^{uuid}(?:/indices/[^/]+/|\.)[^/]+\.by-dataset-index\.parquet$",
         "schema": rf"^{uuid}/(?P<name>[^/]+)/_common_metadata$",
         "data": rf"^{uuid}/(?P<name>[^/]+)/(?:[^/]+/)*[^/]+{_DATA_SUFFIX}",

@@ -19,7 +19,7 @@ from kubothek.dataset.upkeep.verify import unreadable_dataset, verify_snapshot
 from kubothek.dataset.upkeep.verify_files import UNREADABLE
 from kubothek.errors import CorruptDatasetError
 from kubothek.model.cube import Cube, cube_prefix, member_uuid
-from kubothek.model.problem import Problem
+from kubothek.model.problem import Problem, Problems
 from kubothek.plan.cube.check import find_problems
 from kubothek.plan.cube.check_metadata import find_specification, metadata_problems
 from kubothek.plan.cube.incomplete import find_incomplete
@@ -86,7 +86,7 @@ def check_cube(cube: Cube | str, store: StoreLike, *, files: bool = True) -> lis
     problems += [*found, *_incomplete_calls(prefix, members, broken)]
     for name, snapshot in snapshots.items():
         problems += _check_dataset(name, snapshot, spec, files=files)
-    return [*problems, *_orphans(prefix, pinned, opened)]
+    return Problems([*problems, *_orphans(prefix, pinned, opened)])
 
 
 def _check_rules(

@@ -169,6 +169,10 @@ class Query(LazyRows):
         """Show what would be read."""
         return str(self.explain())
 
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        return self.explain()._repr_html_()
+
 
 def query_cube(
     cube: Cube | str,

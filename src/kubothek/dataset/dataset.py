@@ -19,6 +19,7 @@ from kubothek.dataset.snapshot import Snapshot
 from kubothek.model.display import human_bytes
 from kubothek.model.header import FILE_PREFIX
 from kubothek.model.history import History
+from kubothek.model.markup import notebook_facts
 from kubothek.model.read_plan import PARTITION_PREFIX
 from kubothek.model.schema import joint_schema
 from kubothek.model.where import parse_where
@@ -282,6 +283,23 @@ class Dataset:
         keys = f", partitioned by {', '.join(self.partition_keys)}" if self.partition_keys else ""
         indices = f", indices on {', '.join(self.index_columns)}" if self.index_columns else ""
         return f"<Dataset {self.uuid}: {len(self.partitions)} partitions{size}{keys}{indices}>"
+
+    def _repr_html_(self) -> str:
+        """Show the same in a notebook, with the columns."""
+        told = self._snapshot.partitions
+        sums = {name: None if told[name].null_count else pc.sum(told[name]).as_py() or 0 for name in ("rows", "bytes")}
+        facts = {
+            "store": self.store.url,
+            "version": self.version,
+            "partitions": f"{told.num_rows:,}",
+            "rows": None if sums["rows"] is None else f"{sums['rows']:,}",
+            "size": None if sums["bytes"] is None else human_bytes(sums["bytes"]),
+            "partitioned by": ", ".join(self.partition_keys) or None,
+            "indices on": ", ".join(self.index_columns) or None,
+            "columns": ", ".join(f"{field.name} {field.type}" for field in self.schema),
+            "metadata": ", ".join(f"{key}={value}" for key, value in self.metadata.items()) or None,
+        }
+        return notebook_facts(f"dataset {self.uuid}", {name: fact for name, fact in facts.items() if fact is not None})
 
 
 class _Indices(Mapping[str, Index]):

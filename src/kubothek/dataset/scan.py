@@ -176,6 +176,10 @@ class Scan(LazyRows):
         """Show what would be read."""
         return str(self.explain())
 
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        return self.explain()._repr_html_()
+
 
 def open_scan(
     snapshot: Snapshot,

@@ -56,11 +56,12 @@ def write_dataset(
     Parameters
     ----------
     data
-        A Spark DataFrame (written by Spark tasks), anything that exports an Arrow stream (PyArrow, Polars, DuckDB), a
-        pandas DataFrame (its index is dropped), or an iterable of the latter two, of which one at a time is in memory
-        (all with ``shuffle``). For a dataset of several tables a mapping from table to such rows, or an iterable of
-        mappings; as Spark DataFrames one mapping, with ``shuffle``. Each partition has every table: rows of one mapping
-        with equal partition values (and in one bucket) belong together.
+        A Spark DataFrame (written by Spark tasks), anything that exports an Arrow stream (PyArrow, Polars, DuckDB, a
+        scan), a dataset of PyArrow, a pandas DataFrame (its index is dropped), or an iterable of these but Spark's. One
+        element at a time is in memory, or 128 MiB of a stream (all with ``shuffle``). For a dataset of several tables a
+        mapping from table to such rows, or an iterable of mappings; as Spark DataFrames one mapping, with ``shuffle``.
+        Each partition has every table: rows of one mapping with equal partition values (and in one bucket) belong
+        together.
     uuid
         Name of the dataset: letters, digits, ``+``, ``-`` and ``_``.
     store

@@ -9,7 +9,7 @@ after the other. A file of a directory is read by its path, which nothing is fas
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -133,12 +133,13 @@ class FileScan:
 
     @contextmanager
     def _opened(self, known: Known | None = None, **options: Any) -> Iterator[RangedParquet]:
-        with _present(self.store, self.key), corrupt_file(self.key):
+        with _present(self.store, self.key), corrupt_file(self.key), ExitStack() as opened:
             source = known.file.again() if known and known.file else self._source()
+            if isinstance(source, str):  # opened once, for the footer and for the pages
+                source = opened.enter_context(pa.OSFile(source))
             metadata = known.metadata if known else _footer(source, self.key)
-            if any(pa.types.is_dictionary(kind) for kind in self.record.types):
-                options["read_dictionary"] = dictionary_columns(metadata, self.record)
-            with _parquet_file(source, metadata=metadata, **options) as file:
+            dictionaries = dictionary_columns(metadata, self.record)
+            with _parquet_file(source, metadata=metadata, read_dictionary=dictionaries, **options) as file:
                 yield file
 
     def _source(self) -> Any:

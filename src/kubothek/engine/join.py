@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kubothek.engine.key_codes import key_codes
+from kubothek.engine.pooled import pooled
 from kubothek.model.read_plan import JoinStep
 
 _DENSE_ROWS = 4
@@ -107,14 +108,15 @@ def match_codes(left: np.ndarray, right: np.ndarray, size: int) -> np.ndarray | 
     if len(right) == 0:
         return np.full(len(left), -1, np.int64)
     if size <= _DENSE_ROWS * (len(left) + len(right)) + 1024:
-        table = np.full(size, -1, np.int64)
+        table = pooled(size)
+        table.fill(-1)
         table[right] = np.arange(len(right))
-        found: np.ndarray = table[left]
-        return found
+        # All codes lie in the table; to be told so spares NumPy a copy of what it finds.
+        return np.take(table, left, out=pooled(len(left)), mode="clip")
     if len(right) < len(left) // _FEW and bool((left[1:] > left[:-1]).all()):
         places = np.minimum(np.searchsorted(left, right), len(left) - 1)
         hits = np.flatnonzero(left[places] == right)
-        found = np.full(len(left), -1, np.int64)
+        found: np.ndarray = np.full(len(left), -1, np.int64)
         found[places[hits]] = hits
         return found
     order = None if bool((right[1:] >= right[:-1]).all()) else np.argsort(right, kind="stable")
@@ -128,30 +130,43 @@ def take(table: pa.Table, rows: np.ndarray | None) -> pa.Table:
     """Take rows by number; -1 gives nulls, ``None`` the table itself."""
     if rows is None:
         return table
-    present = pa.array(rows >= 0)
+    present = pc.greater_equal(pa.array(rows), 0)
     if pc.all(present).as_py():
         return table.take(pa.array(rows))
     if not table.num_rows:
         return table.take(pa.nulls(len(rows), pa.int64()))
     # Arrow takes by numbers without nulls several times as fast; what it took for a missing row is blotted out.
     some = pa.array(np.maximum(rows, 0))
-    numbers = pc.if_else(present, some, pa.scalar(None, pa.int64()))
-    return pa.Table.from_arrays(
-        [
-            pc.if_else(present, column.take(some), pa.scalar(None, column.type))
-            if pa.types.is_primitive(column.type)
-            else column.take(numbers)
-            for column in table.columns
-        ],
-        schema=table.schema,
-    )
+    gaps = _blotted(pa.chunked_array([some]), present)
+    columns = [
+        _blotted(column.take(some), present) if pa.types.is_primitive(column.type) else column.take(gaps)
+        for column in table.columns
+    ]
+    return pa.Table.from_arrays(columns, schema=table.schema)
+
+
+def _blotted(column: pa.ChunkedArray, present: pa.BooleanArray) -> pa.Array | pa.ChunkedArray:
+    """Put nulls where nothing is present.
+
+    A column without nulls gets the bits of ``present`` for its own, and none of its values is copied.
+    """
+    if column.null_count or column.num_chunks != 1 or column.chunk(0).offset:
+        return pc.if_else(present, column, pa.scalar(None, column.type))
+    bits, values = present.buffers()[1], column.chunk(0).buffers()[1]
+    return pa.Array.from_buffers(column.type, len(column), [bits, values])
 
 
 def sort_rows(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
     """Sort rows by columns, keeping the order of rows that tie."""
+    return take(rows, sorted_order(rows, columns))
+
+
+def sorted_order(rows: pa.Table, columns: Sequence[str]) -> np.ndarray | None:
+    """Return the numbers of the rows as sorted by columns, those that tie in their order; ``None`` if they are."""
     if not columns or rows.num_rows < 2:
-        return rows
+        return None
     (codes,), _ = key_codes([[rows.column(name) for name in columns]])
     if bool((codes[1:] >= codes[:-1]).all()):
-        return rows
-    return take(rows, np.argsort(codes, kind="stable"))
+        return None
+    order: np.ndarray = np.argsort(codes, kind="stable")
+    return order

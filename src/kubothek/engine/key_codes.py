@@ -19,6 +19,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kubothek.engine.pooled import pooled
+
 _LARGEST = 2**62
 
 _SAMPLE = 64
@@ -66,7 +68,8 @@ def _column_codes(sides: Sequence[pa.ChunkedArray]) -> tuple[list[np.ndarray], i
     low, high = min(b["min"] for b in bounds), max(b["max"] for b in bounds)
     if high - low >= _LARGEST:
         return _ranked_codes(sides)
-    codes = [(column.fill_null(low) if column.null_count else column).to_numpy() - low for column in numbers]
+    filled = [(column.fill_null(low) if column.null_count else column).to_numpy() for column in numbers]
+    codes = [np.subtract(values, low, out=pooled(len(values))) for values in filled]
     codes, step = _in_steps(codes)
     count = (high - low) // step + 1
     for column, own in zip(numbers, codes, strict=True):
@@ -79,8 +82,9 @@ def _in_steps(codes: list[np.ndarray]) -> tuple[list[np.ndarray], int]:
     """Divide codes by the largest number that divides all of them, and return it too."""
     step = math.gcd(*(int(np.gcd.reduce(own[:: len(own) // _SAMPLE + 1])) for own in codes if len(own)))
     while step > 1:
-        divided = [own // step for own in codes]
-        others = [own[own != part * step][:_SAMPLE] for own, part in zip(codes, divided, strict=True)]
+        divided = [np.floor_divide(own, step, out=pooled(len(own))) for own in codes]
+        products = [np.multiply(part, step, out=pooled(len(part))) for part in divided]
+        others = [own[own != product][:_SAMPLE] for own, product in zip(codes, products, strict=True)]
         if not any(map(len, others)):
             return divided, step
         step = math.gcd(step, *(int(np.gcd.reduce(own)) for own in others if len(own)))

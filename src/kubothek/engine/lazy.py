@@ -83,7 +83,20 @@ class LazyRows:
         """
         return on_spark.read_units(spark, self._store, self._plan, self.title)
 
+    def __arrow_c_schema__(self) -> Any:
+        """Export the columns and types of the stream, without reading anything."""
+        return self.schema.__arrow_c_schema__()
+
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """Export the rows as an Arrow stream, so that Polars, DuckDB and others read them directly."""
+        """Export the rows as an Arrow stream, which PyArrow, Polars, DuckDB, pandas and Ibis read as it is.
+
+        Nothing is read before the first batch is asked for, memory holds what :meth:`batches` holds, and rows come in
+        its order: those of a cube query partition by partition. A consumer may ask for other types, such as
+        ``large_string``: each batch is cast to them, and a value that would be lost is an error. Who asks for other
+        columns, or for types to which there is no cast, gets the stream as it is, as the protocol provides for.
+        """
         reader = pa.RecordBatchReader.from_batches(self.schema, self.batches())
-        return reader.__arrow_c_stream__(requested_schema)
+        try:
+            return reader.__arrow_c_stream__(requested_schema)
+        except (ValueError, TypeError, NotImplementedError):
+            return reader.__arrow_c_stream__()

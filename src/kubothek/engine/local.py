@@ -7,7 +7,7 @@ spend their time waiting, so there are more of them as long as the units that th
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from typing import Any, TypeVar
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from kubothek.engine.join import sort_rows
+from kubothek.engine.join import sorted_order, take
 from kubothek.engine.reading import UnitReader
 from kubothek.engine.steps import in_threads, once
 from kubothek.engine.writing import cut_runs
@@ -73,7 +73,17 @@ def read_groups(
             rows = pa.concat_tables([next(tables) for _ in range(start, stop)])
             if rows.num_rows:
                 key = tuple(plan.units.column(name)[int(start)].as_py() for name in columns)
-                yield key, sort_rows(rows, plan.order)
+                yield key, _sorted(rows, plan.order)
+
+
+def _sorted(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Sort a group by columns; those of a large group are taken several at a time, which Arrow does not by itself."""
+    order = sorted_order(rows, columns)
+    if order is None or rows.num_rows <= ROWS_PER_BATCH:
+        return take(rows, order)
+    numbers = pa.array(order)
+    taken = list(map_in_threads(lambda column: column.take(numbers), rows.columns))
+    return pa.Table.from_arrays(taken, schema=rows.schema)
 
 
 def read_batches(store: Store, plan: ReadPlan) -> Iterator[pa.RecordBatch]:

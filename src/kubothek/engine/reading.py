@@ -10,6 +10,7 @@ overlaid or sorted, a unit can also be read in steps of a few row groups each.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -53,6 +54,10 @@ class UnitReader:
 
     def read(self, position: int) -> pa.Table:
         """Return the rows of the unit at this position of the plan's units, with the promised schema."""
+        with self._shared.under_way(self._plan.units.column("unit")[position].as_py()):
+            return self._read(position)
+
+    def _read(self, position: int) -> pa.Table:
         plan = self._plan
         if not plan.joins and not plan.order:
             return self._finished(self._read_input(0, position))
@@ -107,9 +112,10 @@ class UnitReader:
         return steps[0]() if len(steps) == 1 else Made((), tuple(steps))
 
     def _file_step(self, files: pa.Table, row: int, condition: Condition) -> Made[pa.Table]:
-        if self._is_shared(0, files, row):
+        scan = self._file_scan(0, files, row, condition, self._wanted[0])
+        if self._is_shared(0, scan):
             return Made((self._finished(self._read_file(0, files, row, condition, self._wanted[0])),))
-        return self._finished_step(self._file_scan(0, files, row, condition, self._wanted[0]).step)
+        return self._finished_step(scan.step)
 
     def _finished_step(self, step: Step[pa.Table]) -> Made[pa.Table]:
         made = step()
@@ -152,17 +158,17 @@ class UnitReader:
     def _read_file(
         self, number: int, files: pa.Table, row: int, condition: Condition, columns: Sequence[str]
     ) -> pa.Table:
-        if not self._is_shared(number, files, row):
-            return self._file_scan(number, files, row, condition, columns).read()
-        whole = self._file_scan(number, files, row, EVERYTHING, self._plan.inputs[number].record.names)
-        unit, last = files.column("unit")[row].as_py(), self._last[number][whole.key]
-        table = self._shared.get((number, whole.key), whole.read, unit=unit, last=last)
+        scan = self._file_scan(number, files, row, condition, columns)
+        if not self._is_shared(number, scan):
+            return scan.read()
+        whole = replace(scan, columns=tuple(scan.record.names), condition=EVERYTHING)
+        unit, last = files.column("unit")[row].as_py(), self._last[number][scan.key]
+        table = self._shared.get((number, scan.key), whole.read, unit=unit, last=last)
         return _filtered(table, condition).select(list(columns))
 
-    def _is_shared(self, number: int, files: pa.Table, row: int) -> bool:
+    def _is_shared(self, number: int, scan: FileScan) -> bool:
         """Whether a file serves several units and is small enough to be kept for them."""
-        key, size = files.column("key")[row].as_py(), files.column("bytes")[row].as_py()
-        return key in self._last[number] and (size or 0) <= SHARED_FILE
+        return scan.key in self._last[number] and (scan.size or 0) <= SHARED_FILE
 
     def _file_scan(
         self, number: int, files: pa.Table, row: int, condition: Condition, columns: Sequence[str]

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from kubothek.codec.data import SMALL_FILE_ROWS
 from kubothek.engine.reading import row_condition, wanted_columns
 from kubothek.model.read_plan import ReadPlan
+from kubothek.plan.keys import ends_differ
 from kubothek.plan.layout import ROWS_PER_ROW_GROUP
 from kubothek.plan.ranges import (
     FOOTER_BYTES,
@@ -112,6 +113,8 @@ def _of_files(files: _Files, tested: Collection[str], wanted: Collection[str]) -
 def _distinct(files: pa.Table) -> pa.Table:
     """Return each file once, with the number of units that read it as ``uses``."""
     wanted = files.select(["key", "rows", "bytes"])
+    if ends_differ(files.column("key").combine_chunks()):  # as nearly always; to group a million keys takes long
+        return wanted.append_column("uses", pa.array(np.ones(files.num_rows, np.int64))).combine_chunks()
     found = wanted.group_by("key", use_threads=False).aggregate([("key", "count"), ("rows", "min"), ("bytes", "min")])
     return found.rename_columns({"key_count": "uses", "rows_min": "rows", "bytes_min": "bytes"}).combine_chunks()
 

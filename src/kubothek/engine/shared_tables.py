@@ -9,8 +9,9 @@ room would push each other out in a circle, and each would be decoded anew for e
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -34,7 +35,19 @@ class SharedTables:
     def __init__(self, room: int) -> None:
         self._room = room
         self._tables: dict[Hashable, _Kept] = {}
+        self._under_way: list[int] = []
         self._lock = threading.Lock()
+
+    @contextmanager
+    def under_way(self, unit: int) -> Iterator[None]:
+        """Keep what this unit may want while it is read, though faster threads have gone on to later ones."""
+        with self._lock:
+            self._under_way.append(unit)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._under_way.remove(unit)
 
     def get(self, name: Hashable, make: Callable[[], pa.Table], *, unit: int, last: int) -> pa.Table:
         """Return the table of this name, made now if it is not there.
@@ -46,7 +59,8 @@ class SharedTables:
         make
             Makes it. An error is raised for all who wait; who asks later has the table made again.
         unit
-            For which unit it is wanted. Tables that are wanted for units before this one alone may go.
+            For which unit it is wanted. Tables that are wanted alone for units before this one, and before all that are
+            under way, may go.
         last
             The last unit that will want it.
 
@@ -79,7 +93,8 @@ class SharedTables:
     def _make_room(self, new: Hashable, unit: int) -> None:
         """Let go of tables that nobody wants any more, and of the new one if there is still too little room."""
         made = {name: kept for name, kept in self._tables.items() if kept.table.done()}
-        for name in [name for name, kept in made.items() if kept.last < unit]:
+        first = min([unit, *self._under_way])
+        for name in [name for name, kept in made.items() if kept.last < first]:
             del self._tables[name], made[name]
         used = sum(kept.table.result().nbytes for kept in made.values())
         if used > self._room and made.keys() - {new}:

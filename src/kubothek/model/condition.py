@@ -16,7 +16,8 @@ from typing import Any, Literal, NoReturn
 import pyarrow as pa
 
 from kubothek.errors import InvalidInputError
-from kubothek.model.literal import column_text, literal_text
+from kubothek.model.literal import literal_text
+from kubothek.model.names import column_text
 
 Operator = Literal["==", "!=", "<", "<=", ">", ">="]
 

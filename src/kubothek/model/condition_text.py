@@ -39,7 +39,8 @@ from kubothek.model.condition import (
     all_of,
     any_of,
 )
-from kubothek.model.literal import WORDS, whole_microseconds
+from kubothek.model.literal import whole_microseconds
+from kubothek.model.names import WORDS
 
 _CLOCK = r"\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?"
 _TOKEN = re.compile(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kubothek.errors import InvalidInputError
+from kubothek.model.markup import notebook_facts
 from kubothek.model.names import column_names
 
 SEPARATOR = "++"
@@ -97,6 +98,17 @@ class Cube:
         """Return the uuid under which a dataset of the cube is stored."""
         check_dataset_id(dataset_id, "dataset id")
         return member_uuid(self.uuid_prefix, dataset_id)
+
+    def _repr_html_(self) -> str:
+        """Show the specification in a notebook."""
+        facts = {
+            "seed": self.seed_dataset,
+            "dimension columns": ", ".join(self.dimension_columns),
+            "partition columns": ", ".join(self.partition_columns),
+            "index columns": ", ".join(self.index_columns),
+            "no index on": ", ".join(self.suppress_index_on),
+        }
+        return notebook_facts(f"cube {self.uuid_prefix}", {name: told for name, told in facts.items() if told})
 
     def copy(self, **changes: Any) -> Cube:
         """Return this specification with some attributes changed."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from html import escape
 
 from kubothek.model.display import printable
+from kubothek.model.markup import notebook_table
 
 HEADINGS = ("version", "time", "operation", "author", "added", "removed", "rows", "")
 """What :attr:`HistoryEntry.cells` are."""
@@ -95,10 +95,7 @@ class History(tuple[HistoryEntry, ...]):
 
     def _repr_html_(self) -> str:
         """Show a table in a notebook."""
-        heads = "".join(f"<th>{heading}</th>" for heading in HEADINGS)
-        rows = ("".join(f"<td>{escape(printable(cell))}</td>" for cell in entry.cells) for entry in self)
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+        return notebook_table("", HEADINGS, (entry.cells for entry in self), NUMERIC)
 
 
 def _padded(cell: str, width: int, numeric: bool) -> str:

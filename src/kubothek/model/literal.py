@@ -1,9 +1,9 @@
-r"""How the values and column names of conditions are written as text, and what a value is in plain Python.
+r"""How the values of conditions are written as text, and what a value is in plain Python.
 
 The text forms are those that ``kubothek.model.condition_text`` reads back::
 
     null  true  false  12  -1.5  1e-10  nan  inf  "text \n \" \u00fc"  b"\x00ab"
-    2020-01-31  2020-01-31T12:00:00.5+01:00  12:30:00  decimal"1.10"  COLUMN  `any other name`
+    2020-01-31  2020-01-31T12:00:00.5+01:00  12:30:00  decimal"1.10"
 """
 
 from __future__ import annotations
@@ -18,10 +18,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-WORDS = frozenset({"and", "or", "not", "in", "is", "null", "none", "true", "false", "nan", "inf"})
-"""Words with a meaning in the text form, in any case; a column of such a name is written in backticks."""
-
-_PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 _FINER = re.compile(r"[.,]\d{6}\d*[1-9]")
 
 
@@ -116,16 +112,3 @@ def literal_text(value: Any) -> str:
 
 def _byte_text(byte: int) -> str:
     return chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\x{byte:02x}"
-
-
-def column_text(name: str) -> str:
-    """Return the text form of a column's name, in backticks unless it is a plain word.
-
-    Examples
-    --------
-    >>> column_text("COUNTRY_CODE"), column_text("wind speed"), column_text("in")
-    ('COUNTRY_CODE', '`wind speed`', '`in`')
-    """
-    if _PLAIN_NAME.fullmatch(name) and name.casefold() not in WORDS:
-        return name
-    return "`" + name.replace("`", "``") + "`"

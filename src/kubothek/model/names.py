@@ -1,14 +1,22 @@
-"""The door for lists of columns: a name, a sequence of names or nothing becomes one tuple of distinct names."""
+"""The names of columns: how lists of them are given, and how one is written in the text of a condition.
+
+A name, a sequence of names or nothing becomes one tuple of distinct names. In a text, a name that is no plain word
+stands in backticks: ``COLUMN``, ```any other name```.
+"""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kubothek.errors import InvalidInputError
-from kubothek.model.literal import column_text
 
+WORDS = frozenset({"and", "or", "not", "in", "is", "null", "none", "true", "false", "nan", "inf"})
+"""Words with a meaning in the text form, in any case; a column of such a name is written in backticks."""
+
+_PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 _LISTED = 20
 
 
@@ -62,3 +70,16 @@ def name_hint(name: str, known: Sequence[str]) -> str:
     if not known:
         return "there are no columns"
     return f"there are {', '.join(map(column_text, known[:_LISTED]))}" + (", ..." if len(known) > _LISTED else "")
+
+
+def column_text(name: str) -> str:
+    """Return the text form of a column's name, in backticks unless it is a plain word.
+
+    Examples
+    --------
+    >>> column_text("COUNTRY_CODE"), column_text("wind speed"), column_text("in")
+    ('COUNTRY_CODE', '`wind speed`', '`in`')
+    """
+    if _PLAIN_NAME.fullmatch(name) and name.casefold() not in WORDS:
+        return name
+    return "`" + name.replace("`", "``") + "`"

@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from kubothek.model.display import plural
+from kubothek.model.markup import notebook_facts, notebook_table
+
+_SHOWN = 50
+
 ProblemKind = Literal[
     "unreadable_header",
     "unreadable_schema",
@@ -85,3 +90,24 @@ class Problem:
         place = "" if self.key is None else f" in {self.key!r}"
         done = " (repaired)" if self.repaired else ""
         return f"{self.subject}: {self.kind}{place}: {self.message}{done}"
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        return Problems([self])._repr_html_()
+
+
+class Problems(list[Problem]):
+    """What a check has found: a list that a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        """Show the first of them, or that there are none."""
+        if not self:
+            return notebook_facts("no problems", {})
+        rows = ((one.subject, _kind_text(one), one.key or "", one.message) for one in self[:_SHOWN])
+        more = len(self) - _SHOWN
+        left = f"… and {more:,} more" if more > 0 else ""
+        return notebook_table(plural(len(self), "problem"), ("of", "what", "where", ""), rows, more=left)
+
+
+def _kind_text(problem: Problem) -> str:
+    return problem.kind.replace("_", " ") + (" (repaired)" if problem.repaired else "")

@@ -22,6 +22,8 @@ from typing import Literal
 import pyarrow as pa
 
 from kubothek.model.condition import Condition
+from kubothek.model.display import plural
+from kubothek.model.markup import notebook_table
 
 PARTITION_PREFIX = "partition/"
 """Columns ``partition/<name>`` of a file table hold the file's value of that partition column."""
@@ -106,3 +108,13 @@ class ReadPlan:
     pinned: tuple[tuple[int, str], ...] = ()
     project: tuple[str, ...] = ()
     order: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str:
+        """Show in a notebook what is read of which dataset; the tables of files are left out."""
+        joins = {step.input: f"{step.how} on {', '.join(step.on)}" for step in self.joins}
+        rows = [
+            (source.name, joins.get(number, ""), f"{files.num_rows:,}", ", ".join(source.record.names))
+            for number, (source, files) in enumerate(zip(self.inputs, self.files, strict=True))
+        ]
+        title = f"{self.subject}: {plural(self.units.num_rows, 'unit')}, {plural(len(self.schema), 'column')}"
+        return notebook_table(title, ("dataset", "join", "files", "columns read"), rows, (False, False, True, False))

@@ -9,6 +9,7 @@ from typing import Any, Literal, overload
 import pyarrow as pa
 
 from kubothek.model.display import plural, printable
+from kubothek.model.markup import notebook_table
 
 Reason = Literal["changed", "missing", "vanished"]
 REASONS: tuple[Reason, ...] = ("changed", "missing", "vanished")
@@ -103,3 +104,10 @@ class StalePartitions(Sequence[StalePartition]):
     def __repr__(self) -> str:
         """Show them as they print."""
         return str(self)
+
+    def _repr_html_(self) -> str:
+        """Show the first of them as a table in a notebook."""
+        head, *_ = str(self).splitlines()
+        rows = ((partition_name(one.values), one.reason) for one in self[:_SHOWN])
+        more = len(self) - _SHOWN
+        return notebook_table(head, ("partition", "reason"), rows, more=f"… and {more:,} more" if more > 0 else "")

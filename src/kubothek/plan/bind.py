@@ -23,8 +23,8 @@ from pyarrow import types
 
 from kubothek.errors import InvalidInputError, PredicateTypeError, UnknownColumnError
 from kubothek.model.condition import And, Comparison, Condition, IsIn, IsNull, Leaf, Not, Or, all_of, any_of
-from kubothek.model.literal import column_text, literal_text, python_value
-from kubothek.model.names import name_hint
+from kubothek.model.literal import literal_text, python_value
+from kubothek.model.names import column_text, name_hint
 from kubothek.model.schema import normalise_type
 from kubothek.plan.convert import UnfitError, convert
 

@@ -10,6 +10,7 @@ index        garbage if not named
 schema       garbage if no live header has the table
 passing      garbage: staged index values, and records of deletions that did not happen
 version      garbage: who lives by them says which stay
+delta        garbage if there is no live header
 private      garbage if of another incarnation; none where other software's header hides which one is live
 ===========  =========================================================================================================
 """
@@ -75,6 +76,7 @@ def find_garbage(objects: pa.Table, live: Sequence[Header], before: datetime) ->
         "schema": _without_table(name, live),
         "passing": unnamed,
         "version": unnamed,
+        "delta": pa.repeat(not live, objects.num_rows),
         "private": _of_other_incarnations(name, live),
     }
     garbage = pa.repeat(False, objects.num_rows)

@@ -20,9 +20,11 @@ from pyarrow import types
 
 from kubothek.errors import InvalidInputError, SchemaError
 from kubothek.model.schema import normalise_type
+from kubothek.plan.keys import sorted_distinct
 
 LABELS = "partition"
 """Column of an index that holds the labels; no column of this name can be indexed."""
+_LARGEST = 2**63
 _LABELS_TYPE = pa.list_(pa.string())
 
 
@@ -62,16 +64,12 @@ def index_from_postings(
         values = pc.add(values, 0.0)  # -0.0 equals 0.0 and must be one value with it
     values, labels = values.filter(keep), _encoded(labels).filter(keep)
     names, ranks = _ranked(labels)
-    order = pc.sort_indices(
-        pa.table({"value": values, "label": ranks}), sort_keys=[("value", "ascending"), ("label", "ascending")]
-    )
-    values, ranks = values.take(order), ranks.take(order)
+    values, ranks = _as_numbers(values, ranks, len(names)) or _sorted(values, ranks)
     first = _changes(values)
-    distinct = first | _changes(ranks)
-    starts = np.flatnonzero(first[distinct])
-    offsets = pa.array(np.append(starts, np.count_nonzero(distinct)).astype(np.int32))
-    postings = names.take(ranks.filter(pa.array(distinct)))
-    return pa.table([values.filter(pa.array(first)), pa.ListArray.from_arrays(offsets, postings)], schema=schema)
+    offsets = pa.array(np.append(np.flatnonzero(first), len(values)).astype(np.int32))
+    return pa.table(
+        [values.filter(pa.array(first)), pa.ListArray.from_arrays(offsets, names.take(ranks))], schema=schema
+    )
 
 
 def merge_index(
@@ -170,6 +168,35 @@ def _ranked(encoded: pa.DictionaryArray) -> tuple[pa.Array, pa.Array]:
     places = np.empty(len(order), np.int64)
     places[order.to_numpy()] = np.arange(len(order))
     return encoded.dictionary.take(order), pa.array(places[encoded.indices.to_numpy()])
+
+
+def _sorted(values: pa.Array, ranks: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return the distinct pairs of a value and a label's place, sorted by both."""
+    order = pc.sort_indices(
+        pa.table({"value": values, "label": ranks}), sort_keys=[("value", "ascending"), ("label", "ascending")]
+    )
+    values, ranks = values.take(order), ranks.take(order)
+    distinct = pa.array(_changes(values) | _changes(ranks))
+    return values.filter(distinct), ranks.filter(distinct)
+
+
+def _as_numbers(values: pa.Array, ranks: pa.Array, count: int) -> tuple[pa.Array, pa.Array] | None:
+    """Return the same where a pair fits into one number, as pairs of integers, days and times do; else ``None``.
+
+    Sorting these numbers takes a tenth of the time of sorting pairs.
+    """
+    kind = values.type
+    counted = any(is_kind(kind) for is_kind in (types.is_int64, types.is_date32, types.is_time64, types.is_timestamp))
+    if not counted or not len(values):
+        return None
+    whole = values.cast(pa.int32()).cast(pa.int64()) if types.is_date32(kind) else values.cast(pa.int64())
+    low, high = (value.as_py() for value in pc.min_max(whole).values())
+    if (high - low + 1) * count >= _LARGEST:
+        return None
+    numbers = sorted_distinct((whole.to_numpy() - low) * count + ranks.to_numpy())
+    found = pa.array(numbers // count + low)
+    found = found.cast(pa.int32()).cast(kind) if types.is_date32(kind) else found.cast(kind)
+    return found, pa.array(numbers % count)
 
 
 def _changes(sorted_values: pa.Array) -> np.ndarray:

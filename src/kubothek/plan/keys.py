@@ -18,6 +18,9 @@ import pyarrow as pa
 
 Numbers = npt.NDArray[np.int64]
 
+_END_BYTES = 32
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
 
 def row_ids(tables: Sequence[pa.Table], columns: Sequence[str]) -> list[Numbers]:
     """Number the rows of these tables, so that rows with the same values in ``columns`` have the same number.
@@ -57,6 +60,33 @@ def sorted_distinct(numbers: Numbers) -> Numbers:
     """
     ordered: Numbers = np.sort(numbers)
     return ordered[np.diff(ordered, prepend=-1) > 0]
+
+
+def ends_differ(texts: pa.Array) -> bool:
+    """Tell whether texts are distinct because no two of them end alike; ``False`` where they may be distinct or not.
+
+    Keys and labels end in random names. To sort numbers that are made of their last 32 bytes takes a tenth of the time
+    of hashing a million texts.
+
+    Examples
+    --------
+    >>> names = [f"p=1/{number:032x}" for number in range(1000)]
+    >>> ends_differ(pa.array(names)), ends_differ(pa.array([*names, names[0]])), ends_differ(pa.array(["a", "b"]))
+    (True, False, False)
+    """
+    if not len(texts):
+        return True
+    offsets = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, texts.offset * 4)
+    if texts.null_count or np.diff(offsets).min() < _END_BYTES:
+        return False
+    letters = np.frombuffer(texts.buffers()[2], np.uint8)
+    ends = np.lib.stride_tricks.sliding_window_view(letters, _END_BYTES)[offsets[1:] - _END_BYTES].view(np.uint64)
+    numbers = np.zeros(len(texts), np.uint64)
+    for column in ends.T:
+        numbers = (numbers ^ column) * _ODD
+        numbers ^= numbers >> np.uint64(32)
+    numbers.sort()
+    return bool((numbers[1:] != numbers[:-1]).all())
 
 
 def matching_pairs(left: Numbers, right: Numbers) -> tuple[Numbers, Numbers]:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from kubothek.model.markup import CELL, FAINT, NUMBER
+
 if TYPE_CHECKING:
     from rich.tree import Tree
 
@@ -17,9 +19,6 @@ _STYLES = {"scan": "bold", "seed": "bold green", "inner": "bold yellow", "left":
 _COLOURS = {"seed": "#2e9e5b", "inner": "#c0841a", "left": "#2a8fb5"}
 _MEASURED = "measured"
 _HEADS = ("dataset", "", "files", "bytes", "rows", "requests", "")
-_CELL = "text-align:left;vertical-align:top;padding:2px 12px 2px 0;border-top:1px solid rgba(128,128,128,0.35)"
-_NUMBER = f"{_CELL};text-align:right;white-space:nowrap"
-_FAINT = "opacity:0.7"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +117,14 @@ def as_tree(report: Report) -> Tree:
 def as_html(report: Report) -> str:
     """Return a report as a table in HTML, complete with its styles; colours of the text are the notebook's own."""
     lines = (f"<b>{escape(report.title)}</b>: {escape(report.notes[0])}", *map(escape, report.notes[1:]))
-    heads = "".join(f'<th style="{_NUMBER if 2 <= n <= 5 else _CELL}">{head}</th>' for n, head in enumerate(_HEADS))
+    heads = "".join(f'<th style="{NUMBER if 2 <= n <= 5 else CELL}">{head}</th>' for n, head in enumerate(_HEADS))
     return (
         '<div style="font-family:system-ui,sans-serif;font-size:13px">'
         + "".join(f"<div>{line}</div>" for line in lines)
         + '<table style="border-collapse:collapse;margin:6px 0;color:inherit;background:none">'
-        + f'<thead><tr style="{_FAINT};background:none">{heads}</tr></thead>'
+        + f'<thead><tr style="{FAINT};background:none">{heads}</tr></thead>'
         + f"<tbody>{''.join(_html_row(entry) for entry in report.entries)}</tbody></table>"
-        + "".join(f'<div style="{_FAINT}">{escape(line)}</div>' for line in report.summary)
+        + "".join(f'<div style="{FAINT}">{escape(line)}</div>' for line in report.summary)
         + "</div>"
     )
 
@@ -135,12 +134,12 @@ def _html_row(entry: Entry) -> str:
     colour = f";color:{_COLOURS[entry.role]}" if entry.role in _COLOURS else ""
     part, *numbers = ("<br>".join(map(escape, texts)) for texts in zip(*entry.lines, strict=True))
     cells = [
-        f'<td style="{_CELL}{colour}"><b>{escape(entry.name)}</b></td>',
-        f'<td style="{_CELL};white-space:nowrap">{part}</td>',
-        *(f'<td style="{_NUMBER}">{texts}</td>' for texts in numbers),
-        f'<td style="{_CELL};{_FAINT}">{"<br>".join(map(escape, entry.remarks))}</td>',
+        f'<td style="{CELL}{colour}"><b>{escape(entry.name)}</b></td>',
+        f'<td style="{CELL};white-space:nowrap">{part}</td>',
+        *(f'<td style="{NUMBER}">{texts}</td>' for texts in numbers),
+        f'<td style="{CELL};{FAINT}">{"<br>".join(map(escape, entry.remarks))}</td>',
     ]
-    return f'<tr style="background:none{";" + _FAINT if entry.role == "unread" else ""}">{"".join(cells)}</tr>'
+    return f'<tr style="background:none{";" + FAINT if entry.role == "unread" else ""}">{"".join(cells)}</tr>'
 
 
 def _aligned(report: Report) -> list[list[str]]:

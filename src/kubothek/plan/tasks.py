@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kubothek.model.read_plan import ReadPlan
+from kubothek.plan.keys import ends_differ
 
 SHARED_FILE = 32 * 2**20
 """Bytes up to which a file that serves several units is kept decoded between them."""
@@ -45,6 +46,8 @@ def unit_weights(plan: ReadPlan) -> Weights:
 def file_weights(files: pa.Table) -> Weights:
     """Return for each file of a unit its part of the bytes that are read for all units."""
     sizes = _sizes(files)
+    if ends_differ(files.column("key").combine_chunks()):  # as nearly always; to number a million keys takes long
+        return sizes
     numbers = files.column("key").combine_chunks().dictionary_encode().indices.to_numpy()
     uses = np.bincount(numbers, minlength=1)[numbers]
     parts: Weights = np.where(sizes <= SHARED_FILE, sizes // uses, sizes)

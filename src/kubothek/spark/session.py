@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kubothek.engine.spark import check_session
 from kubothek.errors import InvalidInputError
 from kubothek.spark.java import java_environment
 
@@ -130,6 +131,28 @@ def _own_settings(memory: str | None) -> dict[str, str]:
         # Sets the level. The setting spark.log.level does too, but announces it, as log4j does without a configuration.
         settings["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
     return settings
+
+
+def active_session(spark: SparkSession | None = None) -> SparkSession:
+    """Return the session that is given, or else the one that is active in this thread.
+
+    Raises
+    ------
+    InvalidInputError
+        Neither is there.
+    """
+    if spark is not None:
+        check_session(spark)
+        return spark
+    from pyspark.sql import SparkSession as Sessions
+
+    found = Sessions.getActiveSession()
+    if found is None:
+        raise InvalidInputError(
+            "There is no active Spark session. Make one first, for example with kubothek.spark.local_session(), or "
+            "pass it as spark=."
+        )
+    return found
 
 
 def _check_place(master: str | None, remote: str | None, cores: int | None, memory: str | None) -> None:

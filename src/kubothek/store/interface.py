@@ -90,19 +90,19 @@ Level = tuple[list[ObjectInfo], list[str]]
 class Store:
     """A directory or an object store.
 
+    A store is cheap to make, safe to share between threads, equal to another of the same URL, and pickles with
+    the options that were given. Credentials from the environment stay there.
+
     Parameters
     ----------
     url
         Where: ``/data``, ``data``, ``file:///data``, ``memory://name``, ``s3://bucket/prefix``, ``gs://…``, ``az://…``.
         What follows a scheme is percent-decoded, a plain path is taken as it is.
-    unsafe_single_writer
-        For a store that cannot write on a condition: :meth:`create` and :meth:`replace` look first and write then.
-        Between the two another writer's commit is lost unseen, so nobody else may write. Not for ``memory://``.
-    options
-        Of the subclass; for object stores the names of the ``obstore`` library (``region``, ``endpoint``, …).
-
-    A store is cheap to make, safe to share between threads, equal to another of the same URL, and pickles with
-    the options that were given. Credentials from the environment stay there.
+    **options
+        Of the subclass; for object stores the names of the ``obstore`` library (``region``, ``endpoint``, …). With
+        ``unsafe_single_writer=True``, for a store that cannot write on a condition, :meth:`create` and :meth:`replace`
+        look first and write then: between the two another writer's commit is lost unseen, so nobody else may write. Not
+        for ``memory://``.
 
     Examples
     --------

@@ -221,14 +221,14 @@ class Fault(Enum):
 class FaultyStore(WrappedStore):
     """Fails where a script says so.
 
+    "No answer" is a :class:`Doubtful` outcome of ``create`` and ``replace``, and a ``StoreError`` of other verbs.
+
     Parameters
     ----------
     inner
         The store that works.
     script
         Gets each call and says what goes wrong with it, or ``None``.
-
-    "No answer" is a :class:`Doubtful` outcome of ``create`` and ``replace``, and a ``StoreError`` of other verbs.
 
     Examples
     --------

@@ -16,6 +16,7 @@ _COMMANDS = (
         "Query a cube: cells of its seed with what the other datasets know of them.",
     ),
     LazyCommand("explain", "kubothek.cli.cube.explain", "Say what a query would read, and why."),
+    LazyCommand("report", "kubothek.cli.cube.report", "Draw a cube on one page: coverage, sizes, history, a query."),
     LazyCommand("pin", "kubothek.cli.cube.pin", "Print which versions a query sees, to ask it of them again later."),
     LazyCommand("check", "kubothek.cli.cube.check", "Check that all is there and that the datasets form a cube."),
     LazyCommand(

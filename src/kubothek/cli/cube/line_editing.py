@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from kubothek.model.literal import column_text
+from kubothek.model.names import column_text
 
 try:
     import readline

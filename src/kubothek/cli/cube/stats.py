@@ -15,9 +15,7 @@ from kubothek.cli.layout import print_listing
 from kubothek.cli.options import json_option
 from kubothek.cli.terminal import open_console, print_json, waiting
 from kubothek.model.display import human_bytes, plural
-
-_MANY_FILES = 100
-_SMALL_BYTES = 1_000_000
+from kubothek.plan.small_files import has_small_files, small_files_advice
 
 
 @click.command()
@@ -37,7 +35,7 @@ def stats(target: CubeTarget, include: tuple[str, ...], exclude: tuple[str, ...]
     total = {name: sum(getattr(one, name) for one in found.values()) for name in ("files", "rows", "bytes")}
     if as_json:
         listing = [{"dataset": one, **asdict(counts)} for one, counts in found.items()]
-        small = [one for one, counts in found.items() if has_small_files(counts)]
+        small = [one for one, counts in found.items() if has_small_files(counts.files, counts.bytes)]
         print_json({"cube": cube, "store": store.url, "datasets": listing, "total": total, "small_files": small})
         return
     print_listing(
@@ -55,22 +53,7 @@ def stats(target: CubeTarget, include: tuple[str, ...], exclude: tuple[str, ...]
         console.print(Text.assemble(("! ", "yellow"), warning))
 
 
-def has_small_files(counts: DatasetStats) -> bool:
-    """Tell whether a dataset has many files of less than a megabyte each, which cost a request and a footer each.
-
-    Examples
-    --------
-    >>> has_small_files(DatasetStats(partitions=12, files=400, rows=4000, bytes=80_000_000))
-    True
-    """
-    return counts.files >= _MANY_FILES and counts.bytes < _SMALL_BYTES * counts.files
-
-
 def _warnings(found: Mapping[str, DatasetStats]) -> Iterator[str]:
     for one, counts in found.items():
-        if not has_small_files(counts):
-            continue
-        mean = human_bytes(counts.bytes // counts.files)
-        several = counts.files > counts.partitions
-        advice = "write its partitions again with update_cube" if several else "partition it by fewer columns"
-        yield f"{one} has {plural(counts.files, 'file')} of {mean} on average. Larger ones are read faster: {advice}."
+        if has_small_files(counts.files, counts.bytes):
+            yield small_files_advice(one, counts.partitions, counts.files, counts.bytes)

@@ -19,6 +19,7 @@ _COMMANDS = (
     ),
     LazyCommand("gc", "kubothek.cli.dataset.gc", "Delete files that nothing refers to any more."),
     LazyCommand("copy", "kubothek.cli.dataset.copy", "Copy a dataset to another name or store."),
+    LazyCommand("export-delta", "kubothek.cli.dataset.export_delta", "Make a dataset readable as a Delta table."),
     LazyCommand("delete", "kubothek.cli.dataset.delete", "Delete a dataset."),
 )
 

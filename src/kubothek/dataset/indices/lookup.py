@@ -15,7 +15,7 @@ from kubothek.codec.index import REBUILD, embedded_values, read_index
 from kubothek.dataset.snapshot import Snapshot
 from kubothek.engine.fetched_file import open_fetched
 from kubothek.engine.local import map_in_threads
-from kubothek.engine.ranged_parquet import RangedParquet
+from kubothek.engine.ranged_parquet import RangedIndex
 from kubothek.errors import CorruptDatasetError, IndexNotFoundError, ObjectNotFoundError, SnapshotExpiredError
 from kubothek.model.condition import EVERYTHING, Condition
 from kubothek.plan.dataset_layout import column_type
@@ -68,7 +68,7 @@ def load_postings(snapshot: Snapshot, column: str, condition: Condition = EVERYT
     if column in snapshot.header.indices:
         key = snapshot.header.indices[column]
         try:
-            return read_index(open_fetched(snapshot.store, key), key, column, kind, condition, RangedParquet)
+            return read_index(open_fetched(snapshot.store, key), key, column, kind, condition, RangedIndex)
         except ObjectNotFoundError as error:
             if not snapshot.etag:
                 raise SnapshotExpiredError(

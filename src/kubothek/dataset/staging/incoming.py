@@ -1,10 +1,11 @@
 """What users may hand over as rows, parsed once at the door: Spark DataFrames, or a sequence of Arrow tables.
 
 Accepted are Spark DataFrames (classic and Connect), everything that exports an Arrow stream (PyArrow, Polars, DuckDB),
-pandas DataFrames (their index is dropped), and iterables of the latter two, each element a *frame* of its own. Rows of
-several tables come as a mapping from table to frame, or as an iterable of such mappings, each a *part* of its own.
-Frames and parts are taken one by one, and nothing here keeps one when the next is taken: that is why they pass through
-``map``, as a generator or ``enumerate`` would hold on to its last.
+pandas DataFrames (their index is dropped), and iterables of the latter two, each element a *frame* of its own. What is
+a stream and not in memory yet (a reader, a PyArrow dataset, a scan) is cut into frames of so many bytes, so that more
+rows than memory holds can be written. Rows of several tables come as a mapping from table to frame, or as an iterable
+of such mappings, each a *part* of its own. Frames and parts are taken one by one, and nothing here keeps one when the
+next is taken: that is why they pass through ``map``, as a generator or ``enumerate`` would hold on to its last.
 """
 
 from __future__ import annotations
@@ -19,9 +20,13 @@ import pyarrow as pa
 
 from kubothek.codec.keys import check_table
 from kubothek.dataset.staging.pandas_rows import table_from_pandas
+from kubothek.engine.lazy import LazyRows
 from kubothek.engine.spark import is_spark
 from kubothek.engine.writing import BUCKET
 from kubothek.errors import InvalidInputError, SchemaError
+
+FRAME_BYTES = 128 * 2**20
+"""Bytes of Arrow memory from which on the rows of a stream are written, and the next ones are a frame of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +162,15 @@ def parse_rows(data: Any, subject: str) -> Rows:
     if is_spark(data):
         _check_names(data.columns, subject)
         return SparkRows(data)
+    if _is_stream(data):
+        return ArrowRows(_cut(*_batches(data, subject)))
     if _is_frame(data):
         return ArrowRows(iter([_to_table(data, subject)]))
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes, Mapping)):
         return ArrowRows(map(partial(_frame, subject), count(), data))
     raise InvalidInputError(
-        f"The data for {subject} is a {_kind(data)}. Give a Spark, Arrow, Polars or pandas DataFrame, anything else "
-        "that exports an Arrow stream, or an iterable of these."
+        f"The data for {subject} is a {_kind(data)}. Give a Spark, Arrow, Polars or pandas DataFrame, a PyArrow "
+        "dataset, anything else that exports an Arrow stream, or an iterable of these."
     )
 
 
@@ -185,7 +192,65 @@ def _is_frame(data: Any) -> bool:
     """Tell what can be taken into memory; a Spark DataFrame exports a stream too, which would collect it."""
     if is_spark(data):
         return False
-    return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__") or _is_pandas(data)
+    arrow = hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
+    return arrow or _is_pandas(data) or _is_arrow_dataset(data)
+
+
+def _is_stream(data: Any) -> bool:
+    """Tell what gives its rows piece by piece; what is in memory already is one frame."""
+    if isinstance(data, pa.Table | pa.RecordBatch) or _library(data) in ("polars", "pandas") or is_spark(data):
+        return False
+    return hasattr(data, "__arrow_c_stream__") or _is_arrow_dataset(data)
+
+
+def _is_arrow_dataset(data: Any) -> bool:
+    """Tell a dataset or a scanner of PyArrow, whose module need not be imported for that."""
+    return _library(data) == "pyarrow" and hasattr(data, "count_rows") and hasattr(data, "to_table")
+
+
+def _batches(data: Any, subject: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Return the schema and the rows of a stream, of which nothing is read yet.
+
+    Raises
+    ------
+    SchemaError
+        It is no stream of rows, or its column names are not distinct.
+    """
+    if isinstance(data, LazyRows):  # whose errors would be lost on the way through a stream of another's
+        schema, rows = data.schema, data.batches()
+    else:
+        schema, rows = _open_stream(data, subject)
+    _check_names(schema.names, subject)
+    return schema, rows
+
+
+def _open_stream(data: Any, subject: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    try:
+        if _is_arrow_dataset(data):
+            reader = (data.scanner() if hasattr(data, "scanner") else data).to_reader()
+        else:
+            reader = pa.RecordBatchReader.from_stream(data)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise SchemaError(f"The data for {subject} does not export a stream of rows: {error}") from error
+    return reader.schema, iter(reader)
+
+
+def _cut(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield the rows of a stream in frames, at least one."""
+    held: list[pa.RecordBatch] = []
+    frames: list[pa.Table] = []
+    size = count = 0
+    while (batch := next(batches, None)) is not None:
+        held.append(batch)
+        size += batch.nbytes
+        if size >= FRAME_BYTES:
+            frames.append(pa.Table.from_batches(held, schema))
+            size, count = 0, count + 1
+            held.clear()
+            del batch
+            yield frames.pop()
+    if held or not count:
+        yield pa.Table.from_batches(held, schema)
 
 
 def _is_pandas(data: Any) -> bool:
@@ -204,11 +269,15 @@ def _to_table(data: Any, subject: str) -> pa.Table:
     else:
         _refuse_python_objects(data, subject)
         try:
-            table = data if isinstance(data, pa.Table) else pa.table(data)
+            table = data if isinstance(data, pa.Table) else _read(data)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise SchemaError(f"The data for {subject} does not export a stream of rows: {error}") from error
     _check_names(table.column_names, subject)
     return table
+
+
+def _read(data: Any) -> pa.Table:
+    return data.to_table() if _is_arrow_dataset(data) else pa.table(data)
 
 
 def _refuse_python_objects(data: Any, subject: str) -> None:

@@ -22,7 +22,7 @@ from kubothek.dataset.upkeep.schema_copies import put_schema_copies
 from kubothek.dataset.upkeep.verify_files import UNREADABLE, check_file_list, check_footers, check_index
 from kubothek.dataset.upkeep.verify_history import check_history
 from kubothek.errors import CorruptDatasetError
-from kubothek.model.problem import Problem
+from kubothek.model.problem import Problem, Problems
 from kubothek.plan.verify import check_tables, table_files
 from kubothek.store.interface import Blob
 from kubothek.store.open import StoreLike, open_store
@@ -72,10 +72,10 @@ def verify_dataset(uuid: str, store: StoreLike, *, repair: bool = False) -> list
     try:
         snapshot = find_snapshot(uuid, opened)
     except CorruptDatasetError as error:
-        return [unreadable_dataset(uuid, error)]
+        return Problems([unreadable_dataset(uuid, error)])
     if snapshot is None:
         raise not_found(uuid, opened)
-    return verify_snapshot(snapshot, repair=repair)
+    return Problems(verify_snapshot(snapshot, repair=repair))
 
 
 def verify_snapshot(snapshot: Snapshot, *, repair: bool = False, files: bool = True) -> list[Problem]:

@@ -77,6 +77,7 @@ def _opener() -> Callable[[bytes, str], Any]:
         )
         try:
             found = importlib.import_module("kubothek.version").__version__
+            importlib.import_module("kubothek.dataset.dataset")  # which imports whatever kubothek requires
         except ImportError as error:
             if isinstance(error, ModuleNotFoundError) and error.name in ("kubothek", "kubothek.version"):
                 raise ImportError(f"This task needs Kubothek, and there is none {here}. {remedy}") from None

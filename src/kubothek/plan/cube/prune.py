@@ -93,7 +93,9 @@ def overlapping(cube: Cube, member: Member, files: pa.Table) -> tuple[Numbers, n
 
 
 def _among(some: pa.Table, files: pa.Table) -> npt.NDArray[np.bool_]:
-    """Tell for each of these files whether it is one of ``some``."""
+    """Tell for each of these files whether it is one of ``some``, which are nothing else."""
+    if some.num_rows in (0, files.num_rows):  # nearly always, and it takes long to look up a million labels
+        return np.full(files.num_rows, some.num_rows > 0)
     found = pc.is_in(files.column("label"), value_set=some.column("label").combine_chunks())
     mask: npt.NDArray[np.bool_] = found.to_numpy(zero_copy_only=False).astype(np.bool_)
     return mask

@@ -6,6 +6,8 @@ pickled, with the DataFrame. Each query then asks it for a reader or a writer, i
 
 from __future__ import annotations
 
+import importlib
+
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -16,11 +18,11 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from kubothek.engine.spark.travel import Traveller
+from kubothek.errors import InvalidInputError
 from kubothek.spark.source.opened import Pinned
 from kubothek.spark.source.reader import make_reader, read_schema
 from kubothek.spark.source.stream_options import without_stream_options
 from kubothek.spark.source.stream_sink import make_stream_writer
-from kubothek.spark.source.stream_source import make_stream_reader
 from kubothek.spark.source.writer import make_writer
 
 
@@ -56,4 +58,9 @@ class KubothekSource(Traveller, DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
         """Return what reads new partitions of a dataset."""
-        return make_stream_reader(schema, self.options)
+        try:  # by name, as PySpark 4.1 lacks what this module imports, and does everything else
+            source = importlib.import_module("kubothek.spark.source.stream_source")
+        except ModuleNotFoundError as error:
+            raise InvalidInputError(f"To read streams of kubothek takes a newer PySpark: {error}.") from error
+        reader: DataSourceStreamReader = source.make_stream_reader(schema, self.options)
+        return reader

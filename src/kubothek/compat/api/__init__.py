@@ -1,0 +1,1 @@
+"""The functions that users import, gathered as Kartothek gathers them."""
