@@ -103,6 +103,9 @@ def settle_created(ours: Snapshot, change: ChangeSet) -> Committed | Lost:
         return Committed(now)  # somebody has built on it, and saw no other then
     if patiently(partial(_take_back, now, store.world.new_id()), ours.uuid, change, store.world, why):
         return Lost()
+    now = patiently(partial(_look, ours), ours.uuid, change, store.world, why)
+    if now is None or now.header.is_withdrawn:
+        return _vanished(ours, change)
     raise unknown(ours.uuid, change, f"{other!r}, which another writer created, is in its way")
 
 
