@@ -72,6 +72,14 @@ def test_the_first_word_is_understood(
     assert message in result.stderr
 
 
+@pytest.mark.parametrize("command", ["info", "stats"])
+def test_the_command_may_come_first(command: str) -> None:
+    """What is to be done may be said before the name of the cube or after it."""
+    ways = (run("--store", URL, command, "flights", "--json"), run("--store", URL, "flights", command, "--json"))
+    assert ways[0].output == ways[1].output
+    assert [one.exit_code for one in ways] == [0, 0]
+
+
 @pytest.mark.parametrize(
     ("before", "typed", "proposed"),
     [

@@ -36,13 +36,18 @@ class CommandsAndCubes(Commands):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command or cube that the first argument names; hints at the word before it that was left out."""
+        """Find the command or cube that the first argument names; hints at the word before it that was left out.
+
+        What is to be done may come before the cube too: ``report flights`` is ``flights report``.
+        """
         name, command, rest = super().resolve_command(ctx, args)
         if ctx.resilient_parsing or name is None or name in self.lazy or not isinstance(command, click.Group):
             return name, command, rest
         if SEPARATOR in name:
             ctx.fail(f"{name!r} is the name of a dataset: {ctx.command_path} dataset {name}.")
         if name in command.list_commands(ctx) and name not in find_cubes(ctx, name):
+            if rest and not rest[0].startswith("-"):
+                return rest[0], command, [name, *rest[1:]]
             ctx.fail(f"{name!r} is a command on a cube; name the cube before it: {ctx.command_path} CUBE {name}.")
         return name, command, rest
 
