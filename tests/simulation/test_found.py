@@ -100,6 +100,21 @@ def test_a_creation_that_was_deleted_is_not_made_again() -> None:
     assert is_gone(JSON, store)
 
 
+def test_a_creation_that_was_deleted_is_not_added_to_another() -> None:
+    """Who is refused by its own repeated creation does not append to what others created after a deletion of it."""
+
+    def meddle(act: Callable[[], Any]) -> Any:
+        act()
+        kb.delete_dataset("u", store.inner)
+        kb.write_dataset(NEW, "u", store.inner)
+        return act()
+
+    store = MeddlingStore("create", meddle)
+    with pytest.raises(CommitConflictError, match="do it again"):
+        kb.update_dataset(OLD, "u", store)
+    assert kb.open_dataset("u", store.inner).scan().to_arrow() == NEW
+
+
 def test_a_new_dataset_does_not_give_way_to_a_deleted_one() -> None:
     """Who has changed a msgpack dataset leaves the JSON dataset alone that was created after a deletion since."""
 

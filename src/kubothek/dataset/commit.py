@@ -168,10 +168,11 @@ def _until_settled(store: Store, uuid: str, tried: _Try, rebase: Rebase | None, 
         world.pause(seconds * 2 ** min(losses, _DOUBLINGS))
         request = request_for(change, seconds, world) if needs_turn(change, losses + 1, seconds) else None
         lost, tried = tried, _next_try(store, uuid, tried, request, rebase)
-        if lost.current is None and tried.current is None and may_be_deleted(uuid, store, change, incarnation):
+        # Our creation may have been there, and have given way or been deleted; with what it had staged, if deleted.
+        if lost.current is None and may_be_deleted(uuid, store, change, incarnation):
             raise CommitConflictError(
-                f"'{change.operation}' (commit {change.write_id}) on dataset {uuid!r} gave way to another creation, "
-                "which was deleted since, maybe with files of this one. Nothing was committed; do it again.",
+                f"'{change.operation}' (commit {change.write_id}) on dataset {uuid!r} was to create it while others "
+                "deleted it, maybe with files of this commit. Nothing of it is there; do it again.",
                 ours=change.write_id,
                 theirs=None,
             )
