@@ -60,26 +60,32 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     wbufsize = -1
     server: Far
+    asked_at: float | None = None
+    """When the request came that is noted before it is answered, so that who has the answer finds it noted."""
 
     def do_GET(self) -> None:
         """Answer with an object, a range of it, or a listing."""
         if self.path == "/-/used":
+            self.asked_at = None
             self._send(HTTPStatus.OK, json.dumps(self.server.used()).encode())
             return
-        start = time.monotonic()
+        self.asked_at = time.monotonic()
         time.sleep(self.server.seconds)
         url = urlsplit(self.path)
         key = unquote(url.path).removeprefix(f"/{BUCKET}").lstrip("/")
-        size = self._list(parse_qs(url.query)) if "list-type" in url.query else self._object(key)
-        self.server.note(start, size)
+        if "list-type" in url.query:
+            self._list(parse_qs(url.query))
+        else:
+            self._object(key)
 
     do_HEAD = do_GET  # noqa: N815
 
-    def _object(self, key: str) -> int:
+    def _object(self, key: str) -> None:
         path = self.server.folder / key
         if not key or not path.is_file():
             code = "<Error><Code>NoSuchKey</Code><Message>There is no such key.</Message></Error>"
-            return self._send(HTTPStatus.NOT_FOUND, code.encode(), {"Content-Type": "application/xml"})
+            self._send(HTTPStatus.NOT_FOUND, code.encode(), {"Content-Type": "application/xml"})
+            return
         told = path.stat()
         headers = {
             "ETag": f'"{told.st_mtime_ns:x}-{told.st_size:x}"',
@@ -90,7 +96,8 @@ class _Handler(BaseHTTPRequestHandler):
         asked = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
         if asked is None:
             body = b"" if self.command == "HEAD" else path.read_bytes()
-            return self._send(HTTPStatus.OK, body, headers, told.st_size)
+            self._send(HTTPStatus.OK, body, headers, told.st_size)
+            return
         first, last = asked.groups()
         start = int(first) if first else max(told.st_size - int(last), 0)
         end = min(int(last) + 1, told.st_size) if first and last else told.st_size
@@ -98,9 +105,9 @@ class _Handler(BaseHTTPRequestHandler):
             file.seek(start)
             body = file.read(end - start)
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{told.st_size}"
-        return self._send(HTTPStatus.PARTIAL_CONTENT, body, headers)
+        self._send(HTTPStatus.PARTIAL_CONTENT, body, headers)
 
-    def _list(self, asked: dict[str, list[str]]) -> int:
+    def _list(self, asked: dict[str, list[str]]) -> None:
         prefix, delimiter = (asked.get(name, [""])[0] for name in ("prefix", "delimiter"))
         after = asked.get("continuation-token", asked.get("start-after", [""]))[0]
         keys = [key for key in self._keys(prefix) if key.startswith(prefix) and key > after]
@@ -119,7 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
         lines += map(self._entry, page)
         lines += [f"<CommonPrefixes><Prefix>{escape(one)}</Prefix></CommonPrefixes>" for one in folders]
         body = f'<ListBucketResult xmlns="{_ZONE}">{"".join(lines)}</ListBucketResult>'
-        return self._send(HTTPStatus.OK, body.encode(), {"Content-Type": "application/xml"})
+        self._send(HTTPStatus.OK, body.encode(), {"Content-Type": "application/xml"})
 
     def _keys(self, prefix: str) -> list[str]:
         """Return the keys below the last folder that a prefix names."""
@@ -134,7 +141,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(
         self, status: HTTPStatus, body: bytes, headers: dict[str, str] | None = None, size: int | None = None
-    ) -> int:
+    ) -> None:
+        if self.asked_at is not None:
+            self.server.note(self.asked_at, 0 if self.command == "HEAD" else len(body))
         self.send_response_only(status)
         for name, value in (headers or {}).items():
             self.send_header(name, value)
@@ -143,7 +152,6 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
         self.wfile.flush()
-        return 0 if self.command == "HEAD" else len(body)
 
     def log_message(self, *_: object) -> None:
         """Keep quiet."""

@@ -135,7 +135,7 @@ def test_a_file_that_fails_half_way_is_not_there(tmp_path: Path) -> None:
     place = tmp_path / "rows.csv"
     place.write_text("before")
     assert run("--output", str(place), url=url).exit_code == 1
-    assert (place.read_text(), [*tmp_path.glob("*.partial")]) == ("before", [])
+    assert (place.read_text(), {*tmp_path.iterdir()}) == ("before", {place, tmp_path / "store"})
 
 
 def test_a_link_stays_and_names_what_is_written(tmp_path: Path) -> None:

@@ -82,8 +82,9 @@ def test_names_may_hold_what_cubes_need() -> None:
     """A dataset of a cube has two plus signs in its name; nothing takes the folders of the indices and of our own."""
     keys.check_uuid("flights-2_x++seed")
     keys.check_table("core")
-    with pytest.raises(InvalidInputError):
-        keys.check_table("indices")
+    for folder in ("indices", "_delta_log"):
+        with pytest.raises(InvalidInputError):
+            keys.check_table(folder)
     with pytest.raises(InvalidInputError):
         keys.check_uuid("_kubothek")
 

@@ -41,6 +41,8 @@ def send(
         StagedPartition(f"p=1/{name}", {"table": f"d/table/p=1/{name}.parquet"}, 1, 1, {"table": SCHEMA})
         for name in names or [uuids.uuid4().hex]
     )
+    for part in parts:
+        store.put(part.files["table"], b"")
     change = ChangeSet(
         uuids.uuid4().hex,
         "stream",

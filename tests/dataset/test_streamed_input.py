@@ -125,3 +125,12 @@ def test_what_is_no_stream_of_rows(given: Any) -> None:
     """A column is none, nor are rows with a name twice."""
     with pytest.raises(SchemaError):
         kb.write_dataset(given, "u", new_url())
+
+
+def test_a_dictionary_counts_once(small_frames: None) -> None:
+    """Batches that share a large dictionary are one frame, though each of them brings it along."""
+    words = pa.array(["w" * 100])
+    column = pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int8()), words)
+    batch = pa.record_batch([column], names=["x"])
+    reader = pa.RecordBatchReader.from_batches(batch.schema, [batch] * 20)
+    assert len(kb.write_dataset(reader, "d", new_url()).partitions) == 1

@@ -144,7 +144,7 @@ def _find(console: Console, steps: Steps, store: str) -> None:
     columns = ["TIME_HOUR", "ORIGIN", "AIRPORT", "DEST", "DEP_DELAY", "TEMP"]
     first = found.select(columns).sort_by("TIME_HOUR").slice(0, 3).to_pylist()
     rows = [[f"{row.pop('TIME_HOUR'):%d %b %H:%M}Z", *row.values()] for row in first]
-    console.print(rows_table(("hour", "from", "", "to", "delay, min", "°F"), rows))
+    console.print(rows_table(("hour", "from", "", "to", "minutes late", "°F"), rows))
 
 
 def _query(console: Console, steps: Steps, spark: SparkSession, store: str) -> None:
@@ -155,7 +155,7 @@ def _query(console: Console, steps: Steps, spark: SparkSession, store: str) -> N
     console.print()
     console.print(demo_cube.flights_in_fog(store).explain())
     top = sorted(rows, key=lambda row: row.FLIGHTS, reverse=True)[:8]
-    console.print(rows_table(("airline", "flights", "delay, min", "before, min", "cancelled, %"), top))
+    console.print(rows_table(("airline", "flights", "minutes late", "before", "cancelled, %"), top))
     console.print("  [dim]before: mean delay at the airport in the three hours before (table delays)[/]\n")
     with steps.step("compare with joins by hand") as step:
         result = demo_cube.race(

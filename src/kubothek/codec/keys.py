@@ -72,10 +72,12 @@ def is_uuid(name: str) -> bool:
 
 
 def check_table(table: str) -> None:
-    """Refuse a table name that could not be part of a key, or that names the folder of the indices."""
+    """Refuse a table name that could not be part of a key, or that names a folder of something else."""
     _check_name(table, "table")
     if table == "indices":
         raise InvalidInputError("A table cannot be called 'indices': that folder holds the dataset's indices.")
+    if table == "_delta_log":
+        raise InvalidInputError("A table cannot be called '_delta_log': that folder holds the log of an export.")
 
 
 def _check_name(name: str, what: str) -> None:

@@ -150,13 +150,11 @@ def plan_dataset(schema: pa.Schema, dataset_id: str, cube: Cube | str, store: St
 
 def _specification(cube: Cube | str, members: Sequence[Member], store: Store, mode: Mode) -> Cube:
     """Return the cube's specification: as given, or as its datasets carry it."""
-    if isinstance(cube, Cube):
-        return cube
-    if mode == "build":
+    if mode == "build" and not isinstance(cube, Cube):
         raise InvalidInputError("A cube is built from a Cube, which says what its dimensions and partitions are.")
-    if not members:
-        raise cube_not_found(cube, store)
-    return cube_from_metadata(cube, members)
+    if mode != "build" and not members:
+        raise cube_not_found(cube.uuid_prefix if isinstance(cube, Cube) else cube, store)
+    return cube if isinstance(cube, Cube) else cube_from_metadata(cube, members)
 
 
 def _check(given: Mapping[str, DatasetRows], cube: Cube, members: Sequence[Member], request: Request) -> frozenset[str]:

@@ -51,6 +51,7 @@ from kubothek.model.header import Header
 from kubothek.model.staged import ChangeSet
 from kubothek.plan.apply import NO_LABELS, Candidate, apply_change
 from kubothek.plan.conflicts import find_conflict
+from kubothek.plan.foreign import is_adopted
 from kubothek.plan.next_state import Committer
 from kubothek.store.interface import Store
 from kubothek.version import __version__
@@ -221,8 +222,8 @@ def _is_recorded(change: ChangeSet, current: Snapshot) -> bool:
 def _settled(found: Snapshot | None, before: Snapshot | None) -> Snapshot | None:
     """Return what can be committed on: a header that stays, that nobody else has asked for, and that has a state.
 
-    ``before`` is the state on which we lost the race. Where other software won it, ours is kept first: it may be the
-    one by which the foreign header is recognised.
+    ``before`` is the state on which we lost the race. Where other software won it, a header of ours is kept first: it
+    may be the one by which the foreign header is recognised.
     """
     if found is not None and found.shadowed:
         found = settle_rivals(found)
@@ -230,7 +231,7 @@ def _settled(found: Snapshot | None, before: Snapshot | None) -> Snapshot | None
         found = wait_for_turn(found)
     if found is None or found.header.state is not None:
         return found
-    if before is not None and before.header.state is not None:
+    if before is not None and before.header.state is not None and not is_adopted(before.header.state):
         keep_version(before.store, before.header, encode_header(before.header))
     return adopt(found)
 

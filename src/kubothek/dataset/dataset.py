@@ -16,7 +16,7 @@ from kubothek.dataset.history import read_history
 from kubothek.dataset.indices.lookup import load_postings
 from kubothek.dataset.scan import Scan, open_scan
 from kubothek.dataset.snapshot import Snapshot
-from kubothek.model.display import human_bytes
+from kubothek.model.display import human_bytes, plural
 from kubothek.model.header import FILE_PREFIX
 from kubothek.model.history import History
 from kubothek.model.markup import notebook_facts
@@ -282,7 +282,7 @@ class Dataset:
         size = "" if sizes.null_count else f", {human_bytes(pc.sum(sizes).as_py() or 0)}"
         keys = f", partitioned by {', '.join(self.partition_keys)}" if self.partition_keys else ""
         indices = f", indices on {', '.join(self.index_columns)}" if self.index_columns else ""
-        return f"<Dataset {self.uuid}: {len(self.partitions)} partitions{size}{keys}{indices}>"
+        return f"<Dataset {self.uuid}: {plural(len(self.partitions), 'partition')}{size}{keys}{indices}>"
 
     def _repr_html_(self) -> str:
         """Show the same in a notebook, with the columns."""

@@ -256,5 +256,7 @@ def _names(struct: Iterable[pa.Field]) -> list[str]:
 
 
 def _difference(base: pa.Schema, new: pa.Schema, before: str) -> str:
-    old_lines, new_lines = ([f"{f.name}: {f.type}" for f in schema] for schema in (base, new))
+    old_lines, new_lines = (
+        [f"{name}: {schema.field(name).type}" for name in sorted(schema.names)] for schema in (base, new)
+    )
     return "\n".join(difflib.unified_diff(old_lines, new_lines, before, "new", lineterm="", n=1))

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from secrets import token_hex
 from typing import IO
 
 import click
@@ -119,10 +120,13 @@ def new_file(path: str) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _complete(place: Path) -> Iterator[IO[bytes]]:
-    partial = Path(f"{place}.partial")
+    # A name that nobody can foresee, and that is new: no link lies in wait there, and no two commands share it.
+    partial = place.with_name(f".kubothek-{token_hex(8)}")
     try:
-        with partial.open("wb") as file:
+        with partial.open("xb") as file:
             yield file
+        if place.exists():
+            partial.chmod(place.stat().st_mode)
         partial.replace(place)
     finally:
         partial.unlink(missing_ok=True)

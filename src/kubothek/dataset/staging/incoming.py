@@ -137,7 +137,8 @@ def _part(subject: str, tables: tuple[str, ...], number: int, part: Any) -> dict
         if not _is_frame(part[table]):
             raise InvalidInputError(
                 f"The data for table {table!r} of {subject} is a {_kind(part[table])}. Give an Arrow, Polars or "
-                "pandas DataFrame; several of them as an iterable of mappings, Spark DataFrames as one mapping."
+                "pandas DataFrame, such as pa.table({column: values}); a mapping is taken for one of tables to their "
+                "rows. Several parts are an iterable of mappings, Spark DataFrames one mapping."
             )
     return {table: _to_table(part[table], f"table {table!r} of {subject}") for table in tables}
 
@@ -227,7 +228,9 @@ def _batches(data: Any, subject: str) -> tuple[pa.Schema, Iterator[pa.RecordBatc
 def _open_stream(data: Any, subject: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     try:
         if _is_arrow_dataset(data):
-            reader = (data.scanner() if hasattr(data, "scanner") else data).to_reader()
+            # By default Arrow reads as far ahead as eight times what is written at once.
+            ahead = {"fragment_readahead": 1, "batch_readahead": 1}
+            reader = (data.scanner(**ahead) if hasattr(data, "scanner") else data).to_reader()
         else:
             reader = pa.RecordBatchReader.from_stream(data)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -242,7 +245,7 @@ def _cut(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Ta
     size = count = 0
     while (batch := next(batches, None)) is not None:
         held.append(batch)
-        size += batch.nbytes
+        size += sum(map(_own_bytes, batch.columns))
         if size >= FRAME_BYTES:
             frames.append(pa.Table.from_batches(held, schema))
             size, count = 0, count + 1
@@ -251,6 +254,11 @@ def _cut(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Ta
             yield frames.pop()
     if held or not count:
         yield pa.Table.from_batches(held, schema)
+
+
+def _own_bytes(column: pa.Array) -> int:
+    """Return the bytes of a column but for its dictionary, which comes with every batch and is held once."""
+    return int((column.indices if pa.types.is_dictionary(column.type) else column).nbytes)
 
 
 def _is_pandas(data: Any) -> bool:

@@ -45,6 +45,7 @@ def read_units(spark: SparkSession, store: Store, plan: ReadPlan, text: str | No
 
     ``text`` is what Spark's UI shows: ``read dataset weather``.
     """
+    check_session(spark)
     schema = spark_schema(plan.schema)
     wire = task_schema(plan.schema)
     pieces = [pickled(piece) for piece in cut_heavy(plan, count_plan_tasks(spark, plan))]

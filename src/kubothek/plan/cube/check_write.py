@@ -18,6 +18,7 @@ from kubothek.model.problem import Problem
 from kubothek.model.schema import merge_schemas
 from kubothek.plan.cube.check import Part, cube_problem, different_seed, layout_problems, missing_seed, shared_problems
 from kubothek.plan.cube.members import Member
+from kubothek.plan.cube.metadata import is_seed
 from kubothek.plan.index_merge import LABELS
 
 Mode = Literal["build", "extend", "append", "update"]
@@ -76,12 +77,13 @@ def _scope_problems(
     """Which datasets a write may touch at all."""
     if mode == "build":
         yield from missing_seed(cube, new)
+        yield from _second_seed(cube, [member for member in stored.values() if member.dataset_id not in new])
         left = sorted(set(stored) - new) if overwrite else []
         if left:
             message = f"Overwriting a cube replaces all its datasets, but there is no data for {', '.join(left)}."
             yield cube_problem(cube, "unwritable_dataset", left[0], message)
     elif mode == "extend":
-        yield from missing_seed(cube, set(stored) | new)
+        yield from missing_seed(cube, {*stored, *(new & {cube.seed_dataset})})
         if cube.seed_dataset in new:
             message = f"Seed dataset {cube.seed_dataset!r} cannot be written by an extension; build the cube anew."
             yield cube_problem(cube, "unwritable_dataset", cube.seed_dataset, message)
@@ -95,6 +97,17 @@ def _scope_problems(
     for dataset_id in sorted(new & set(stored)) if creates and not overwrite else []:
         message = f"Dataset {dataset_id!r} exists already; append to it, or pass overwrite=True."
         yield cube_problem(cube, "existing_dataset", dataset_id, message)
+
+
+def _second_seed(cube: Cube, staying: Sequence[Member]) -> Iterator[Problem]:
+    """Which datasets that stay say that they are the seed, beside the one that is built."""
+    for member in staying:
+        if is_seed(member.metadata):
+            message = (
+                f"Dataset {member.dataset_id!r} is the seed already, and a cube has one. Name it as seed_dataset, "
+                "choose another uuid_prefix, or delete the cube first."
+            )
+            yield cube_problem(cube, "existing_dataset", member.dataset_id, message)
 
 
 def _partition_on_problems(

@@ -179,8 +179,9 @@ def _copies(ledger: Ledger, entry: Entry, before: int) -> list[Life]:
 def _retained_until(ledger: Ledger, entry: Entry) -> int | None:
     """Return the moment from which on a version need not be readable; ``None`` for never."""
     version, child = entry.version, entry.child
-    if child is not None and child.is_foreign and not _copies(ledger, entry, ledger.objects.moment + 1):
-        return child.life.born  # nobody had kept it when it was overwritten
+    adopted = (later.life.born for later in entry.after() if not later.is_foreign)
+    if child is not None and child.is_foreign and not _copies(ledger, entry, next(adopted, ledger.objects.moment + 1)):
+        return child.life.born  # nobody had kept it when the foreign header got its number
     for later in entry.after():
         if version is None or _gives_up(later, entry, version):
             return later.life.born
