@@ -258,6 +258,27 @@ def test_a_cube_is_built_once() -> None:
         kb.build_cube(SEED, "c", store)  # type: ignore[arg-type]  # wrong on purpose
 
 
+def test_a_second_seed_is_refused() -> None:
+    """A build under a prefix that has a seed of another name writes nothing, unless that one is overwritten too."""
+    store = built()
+    before, other = keys(store), kb.Cube("c", ["x", "y"], ["p"], seed_dataset="other")
+    for overwrite in (False, True):
+        with pytest.raises(AlreadyExistsError, match="'seed' is the seed already"):
+            kb.build_cube(SEED.rename_columns(["p", "x", "y", "i2", "v7"]), other, store, overwrite=overwrite)
+    assert keys(store) == before
+
+
+@pytest.mark.parametrize("write", [kb.extend_cube, kb.append_to_cube, kb.update_cube])
+def test_a_mistyped_cube_is_no_cube(write: Any) -> None:
+    """Whether its name is given or its Cube: it is said what there is, and nothing is written."""
+    store = built()
+    before = keys(store)
+    for cube in ("cc", kb.Cube("cc", ["x", "y"], ["p"])):
+        with pytest.raises(CubeNotFoundError, match="Did you mean 'c'"):
+            write({"e": E}, cube, store)
+    assert keys(store) == before
+
+
 def is_swap(call: Call, dataset_id: str) -> bool:
     """Tell whether a call makes a dataset's header visible."""
     return call.verb in ("create", "replace") and call.key.startswith(f"c++{dataset_id}.by-dataset")

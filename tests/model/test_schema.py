@@ -125,6 +125,15 @@ def test_columns_must_be_the_same_in_any_order() -> None:
     assert caught.value.columns == ("v2", "v3")
 
 
+def test_a_difference_shows_no_column_that_only_moved() -> None:
+    """Whatever the order of the columns on the two sides, those that are equal are not among the changes."""
+    base = pa.schema([("p", pa.int64()), ("a", pa.int64()), ("v1", pa.int64())])
+    with pytest.raises(SchemaError) as caught:
+        merge_schemas(base, pa.schema([base.field(1), base.field(2), base.field(0), ("b", pa.int64())]), what="x")
+    changed = [line for line in str(caught.value).splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+    assert changed == ["+b: int64"]
+
+
 @pytest.mark.parametrize("t", [pa.bool_(), pa.uint8(), pa.float32(), pa.decimal128(5, 2), pa.string(), pa.binary()])
 def test_what_has_an_exact_text_may_be_a_partition_column(t: pa.DataType) -> None:
     """Numbers, booleans, texts and days."""
