@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
+import kubothek as kb
 from kubothek.engine.spark import ROWS_PER_BATCH, count_tasks, in_batches
+from kubothek.errors import InvalidInputError
 
 GIB = 2**30
 
@@ -47,3 +52,12 @@ def test_in_batches_without_columns() -> None:
     """Rows without columns are still counted."""
     tables = [pa.table({"x": [1] * count}).select([]) for count in (2, 3)]
     assert sum(batch.num_rows for batch in in_batches(tables)) == 5
+
+
+@pytest.mark.parametrize("spark", [None, "spark"])
+@pytest.mark.parametrize("where", [None, "x == 1"])
+def test_what_is_no_session_is_refused(spark: Any, where: str | None, tmp_path: Path) -> None:
+    """Whichever reader the rows would have come through."""
+    scan = kb.write_dataset(pa.table({"x": [1]}), "u", tmp_path).scan(where=where)
+    with pytest.raises(InvalidInputError, match="must be a SparkSession"):
+        scan.to_spark(spark)

@@ -144,6 +144,7 @@ def read_files(spark: SparkSession, root: str, paths: Sequence[str], schema: pa.
 
     Partition columns are read from the paths by Spark, with the types of ``schema``.
     """
+    check_session(spark)
     if not paths:
         return spark.createDataFrame([], spark_schema(schema))
     before = spark.conf.get(_LISTING, None)

@@ -31,7 +31,7 @@ def is_spark(data: object) -> bool:
 def check_session(spark: object) -> None:
     """Refuse what is not a Spark session, classic or Connect, without importing Spark."""
     if not any(k.__name__ == "SparkSession" and k.__module__.startswith("pyspark.sql.") for k in type(spark).__mro__):
-        raise InvalidInputError(f"spark must be a SparkSession or None, not {spark!r}.")
+        raise InvalidInputError(f"spark must be a SparkSession, not {spark!r}.")
 
 
 def is_connect(spark: object) -> bool:
