@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -48,6 +52,17 @@ def test_each_class(kind: type[Condition]) -> None:
     assert condition.filter_df(FRAME)["x"].tolist() == rows
     assert str(pickle.loads(pickle.dumps(condition))) == str(condition)
     assert Conjunction.from_jsonarray(both.to_jsonarray()) == both
+
+
+@pytest.mark.parametrize(
+    "value",
+    [date(2020, 1, 31), datetime(2020, 1, 31, 12, tzinfo=UTC), Decimal("1.10"), b"a", None, 2**53 + 1],
+    ids=["date", "time", "decimal", "bytes", "null", "integer"],
+)
+def test_values_survive_json(value: Any) -> None:
+    """A text of JSON brings back each kind of value, in lists and intervals, too."""
+    given = Conjunction([value == X, X.isin([value]), X.in_interval(value, None)])
+    assert Conjunction.from_jsonarray(json.loads(json.dumps(given.to_jsonarray()))) == given
 
 
 @pytest.mark.parametrize("kind", EACH)

@@ -31,7 +31,18 @@ S3 = {
 REFUSED = {
     "hmemory://": "a new store each time",
     "hfs:///data#wrap:readonly": "wrap:readonly",
-    "hs3://key:secret@s3.amazonaws.com/bucket?acl=public": "acl",
+    "hs3://s3.amazonaws.com/bucket?acl=public": "acl",
+    "hs3://key:hidden@s3.amazonaws.com/bucket?hidden=1": "asks for more than",
+    "hs3://key:hidden@s3.amazonaws.com/bucket#hidden": "asks for more than",
+    **{f"hs3://key:a{one}hidden@host/bucket": "hs3://….*percent-encode the secret" for one in "/#?[]"},
+    **{f"s3://key:a{one}hidden@host/bucket": "s3://….*percent-encode the secret" for one in "/#?[]"},
+    "hazure://account:a==/hidden@container": "hazure://….*percent-encode the secret",
+    "hs3://key:hidden@host:9000/": "no bucket",
+    "hs3://key:hidden/bucket": "cannot be taken apart",
+    "hs3://key:hidden\u2100@host/bucket": "cannot be taken apart",
+    "hazure://account:hidden==@": "no container",
+    "hazure://account:hidden==": "cannot be taken apart",
+    "hazure://account:123": "no container",
     "redis://localhost": "redis",
 }
 
@@ -86,9 +97,16 @@ def test_azure(url: str, options: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("url", REFUSED)
 def test_what_has_no_equal_is_refused(url: str) -> None:
-    """What a URL asks for and nobody would do is an error that names it."""
-    with pytest.raises(InvalidInputError, match=REFUSED[url]):
+    """What a URL asks for and nobody would do is an error that says so, and shows nothing of a secret."""
+    with pytest.raises(InvalidInputError, match=REFUSED[url]) as caught:
         as_store(url)
+    assert ("hidden" in str(caught.value), caught.value.__cause__) == (False, None)
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/a:b@c", "hs3://host/bucket/a@b"])
+def test_signs_in_paths(url: str) -> None:
+    """An ``@`` in a path stands for itself where no secret comes before it."""
+    assert as_store(url).url == f"s3://bucket/{url.rpartition('/')[2]}"
 
 
 def test_objects_without_a_place_are_refused() -> None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from kubothek import Cube, Store, build_cube, write_dataset
+from kubothek.codec.keys import header_key
 from kubothek.cube.survey import survey_store
 from kubothek.errors import DatasetNotFoundError
 from kubothek.model.problem import Problem, ProblemKind
@@ -97,6 +98,25 @@ def test_cubes_that_do_not_fit_together() -> None:
         ("c", "cube"),
     ]
     assert "shared_payload" in {finding.kind for one in survey.subjects for finding in one.findings}
+
+
+@pytest.mark.parametrize(
+    ("uuid", "kinds"),
+    [
+        ("c++seed", ["no_readable_seed", "unsound_datasets"]),
+        ("c++e", ["unsound_datasets"]),
+        ("lone++e", ["no_readable_seed", "unsound_datasets"]),
+    ],
+)
+def test_cubes_are_no_better_than_their_datasets(uuid: str, kinds: list[str]) -> None:
+    """A cube is as broken as its datasets, and where the seed cannot be read that is said besides."""
+    store = Store(f"memory://survey_unreadable_{uuid}")
+    cube = Cube(uuid_prefix="c", dimension_columns="x", partition_columns="p")
+    rows = pa.table({"x": [1], "p": [1]})
+    build_cube({"seed": rows, "e": rows}, cube, store)
+    store.put(header_key(uuid, "json"), b"{}")
+    (found,) = [one for one in survey_store(store, uuid.partition("++")[0]).subjects if one.kind == "cube"]
+    assert (found.verdict, [one.kind for one in found.findings]) == ("broken", kinds)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+from pyarrow import types
 
 import kubothek as kb
 from kubothek.codec.conform import concat_rows
@@ -85,8 +86,63 @@ def read_parts(dataset: kb.Dataset, tables: Sequence[str] | None, asked: Wanted)
 
 
 def to_pandas(rows: pa.Table, dates_as_object: bool = False) -> Any:
-    """Return rows as Kartothek has them in pandas: times in nanoseconds, dates as times unless objects are wanted."""
+    """Return rows as Kartothek has them in pandas: times in nanoseconds, dates as times unless objects are wanted.
+
+    Raises
+    ------
+    InvalidInputError
+        A date or time is not within the years 1677 to 2262, which is all that nanoseconds can count.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> to_pandas(pa.table({"until": [date(2020, 1, 31)]}))["until"].tolist()
+    [Timestamp('2020-01-31 00:00:00')]
+    """
+    _check_times(rows, dates_as_object)
     return rows.to_pandas(date_as_object=dates_as_object, coerce_temporal_nanoseconds=True)
+
+
+def _check_times(rows: pa.Table, dates_as_object: bool) -> None:
+    """Refuse dates and durations, which Arrow would multiply unchecked, and times, whose column it would not name."""
+    wrong = [name for name in dict.fromkeys(rows.column_names) if not _fits(rows[name])]
+    dates = [name for name in wrong if types.is_date(_value_type(rows[name]))]
+    times = [name for name in wrong if name not in dates]
+    problems = []
+    if dates and not dates_as_object:
+        problems.append(
+            f"Dates of {', '.join(map(repr, dates))} are out of range: pass dates_as_object=True, which keeps them as "
+            "they are (date_as_object=True for indices)."
+        )
+    if times:
+        problems.append(
+            f"Times of {', '.join(map(repr, times))} are out of range: select the other columns, or rows within range."
+        )
+    if problems:
+        raise InvalidInputError(
+            "As in Kartothek, pandas frames count nanoseconds here, which reach from 1677 to 2262. "
+            f"{' '.join(problems)} Natively, to_pandas() of Dataset.scan and kubothek.query_cube keeps all of them.",
+            columns=(*(() if dates_as_object else dates), *times),
+        )
+
+
+def _value_type(column: pa.ChunkedArray) -> pa.DataType:
+    return column.type.value_type if types.is_dictionary(column.type) else column.type
+
+
+def _fits(column: pa.ChunkedArray) -> bool:
+    """Tell whether the values of a column fit into nanoseconds; what lies within lists and structs is not converted."""
+    of = _value_type(column)
+    if not (types.is_date(of) or types.is_timestamp(of) or types.is_duration(of)):
+        return True
+    parts = [chunk.dictionary for chunk in column.chunks] if types.is_dictionary(column.type) else [column]
+    wanted = pa.duration("ns") if types.is_duration(of) else pa.timestamp("ns", getattr(of, "tz", None))
+    try:
+        for part in parts:
+            part.cast(wanted)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _of_table(given: Any, table: str) -> Any:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
-from urllib.parse import parse_qs, quote, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
 
 import kubothek as kb
 from kubothek.errors import InvalidInputError, ObjectNotFoundError
@@ -25,6 +26,7 @@ StoreFactory = Callable[[], Any]
 _ALWAYS = frozenset({"create_if_missing"})  # a bucket or container must be there, a directory is made when written to
 _TUNING = frozenset({"max_connections", "socket_timeout", "max_block_size", "max_single_put_size", "verify"})
 _FILES = ("fs", "hfs")
+_END_OF_AUTHORITY = re.compile(r"[/?#]")
 
 
 class KeyValueStore:
@@ -163,26 +165,60 @@ def as_store(store: StoreInput) -> kb.Store:
 
 
 def _from_url(url: str) -> kb.Store:
-    scheme = url.partition("://")[0].lower() if "://" in url else ""
+    scheme, _, rest = url.partition("://") if "://" in url else ("", "", "")
+    scheme = scheme.lower()
+    authority = _END_OF_AUTHORITY.split(rest, maxsplit=1)[0]
     if scheme in _FILES:
-        path = urlsplit(url)
-        _check_query(url, {})
-        return kb.Store(unquote(path.netloc + path.path))
-    if scheme in ("hs3", "hboto", "hs3fs") or (scheme == "s3" and "@" in urlsplit(url).netloc):
-        return _s3(url)
+        parts = _split(url)
+        _check_query(parts, {})
+        return kb.Store(unquote(parts.netloc + parts.path))
+    if scheme in ("hs3", "hboto", "hs3fs") or (scheme == "s3" and ("@" in authority or ":" in authority)):
+        return _s3(_split(url))
     if scheme in ("hazure", "azure"):
-        return _azure(url)
+        return _azure(_split(url))
     if scheme == "hmemory":
-        name = url.partition("://")[2]
-        if not name:
+        if not rest:
             raise InvalidInputError("hmemory:// is a new store each time; name one: memory://name.")
-        return kb.Store(f"memory://{name}")
+        return kb.Store(f"memory://{rest}")
     return open_store(url)
 
 
-def _s3(url: str) -> kb.Store:
-    parts, query = urlsplit(url), _check_query(url, {"force_bucket_suffix", "region_name", "is_secure"})
+def _split(url: str) -> SplitResult:
+    """Return the parts of a URL that may have a secret in it, of which no error shows more than the scheme.
+
+    Raises
+    ------
+    InvalidInputError
+        A secret is not percent-encoded, so that parts of it would be taken for a host, a path or a query.
+    """
+    scheme, _, rest = url.partition("://")
+    user_info = rest.rpartition("@")[0]
+    is_file = scheme.lower() in _FILES
+    if not is_file and ":" in user_info and any(one in user_info for one in "/#?[]"):
+        raise InvalidInputError(
+            f"The URL {scheme}://… has one of the characters / # ? [ ] before its last @: percent-encode the secret "
+            "(urllib.parse.quote(secret, safe='')), and an @ that comes later as %40."
+        )
+    try:
+        parts = urlsplit(url)
+        if not is_file:
+            _ = parts.port  # which is checked by being asked for
+    except ValueError:
+        # Neither the error nor its cause may be shown: both quote the URL.
+        raise InvalidInputError(
+            f"The URL {scheme}://… cannot be taken apart. It has the form {scheme}://key:secret@host:port/…, with key "
+            "and secret percent-encoded."
+        ) from None
+    return parts
+
+
+def _s3(parts: SplitResult) -> kb.Store:
+    query = _check_query(parts, {"force_bucket_suffix", "region_name", "is_secure"})
     bucket, _, prefix = parts.path.lstrip("/").partition("/")
+    if not bucket:
+        raise InvalidInputError(
+            f"The URL {parts.scheme}://… names no bucket: it has the form {parts.scheme}://key:secret@host:port/bucket."
+        )
     key = unquote(parts.username or "")
     if query.get("force_bucket_suffix", "true").lower() == "true" and key:
         suffix = f"-{key.lower()}"  # storefact names buckets after the access key unless it is told not to
@@ -200,8 +236,13 @@ def _s3(url: str) -> kb.Store:
     return kb.Store(f"s3://{bucket}/{prefix}".rstrip("/"), **options)
 
 
-def _azure(url: str) -> kb.Store:
-    parts, query = urlsplit(url), _check_query(url, {"use_sas", "blob_endpoint", "default_endpoints_protocol"})
+def _azure(parts: SplitResult) -> kb.Store:
+    query = _check_query(parts, {"use_sas", "blob_endpoint", "default_endpoints_protocol"})
+    container = parts.netloc.rpartition("@")[2]
+    if not container or ":" in container:  # with a colon it is an account and its key
+        raise InvalidInputError(
+            f"The URL {parts.scheme}://… names no container: it has the form {parts.scheme}://account:key@container."
+        )
     options: dict[str, Any] = {}
     if parts.username:
         secret = "sas_key" if "use_sas" in query else "account_key"
@@ -209,17 +250,17 @@ def _azure(url: str) -> kb.Store:
     if "blob_endpoint" in query:
         plain = query["blob_endpoint"].startswith("http://")
         options |= {"endpoint": query["blob_endpoint"], **({"allow_http": True} if plain else {})}
-    container = parts.netloc.rpartition("@")[2]
     return kb.Store(f"az://{quote(container)}{parts.path}", **options)
 
 
-def _check_query(url: str, known: Iterable[str]) -> dict[str, str]:
+def _check_query(parts: SplitResult, known: Iterable[str]) -> dict[str, str]:
     """Return the parameters of a URL; those that only tune the other library's client are left out."""
-    parts = urlsplit(url)
     query = {name: values[-1] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
     unknown = sorted(query.keys() - set(known) - _ALWAYS - _TUNING)
     if unknown or parts.fragment:
         named = ", ".join([*unknown, *([f"#{parts.fragment}"] if parts.fragment else [])])
+        if "@" in parts.netloc or ":" in parts.netloc:  # what follows may be the rest of a secret
+            named = f"more than {', '.join(sorted({*known, *_ALWAYS}))}"
         raise InvalidInputError(
             f"The URL of the store asks for {named}, which has no equal here. Leave it out, or pass a kubothek.Store "
             "with the options that you need."

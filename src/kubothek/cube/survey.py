@@ -11,7 +11,7 @@ Nothing is changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from kubothek.codec.keys import HEADER_SUFFIXES, is_uuid
 from kubothek.cube.check import check_cube
@@ -21,9 +21,10 @@ from kubothek.dataset.upkeep.verify import unreadable_dataset, verify_snapshot
 from kubothek.errors import CorruptDatasetError
 from kubothek.model.cube import split_uuid
 from kubothek.model.problem import Problem
-from kubothek.model.survey import Finding, Subject, Survey
+from kubothek.model.survey import Finding, Subject, Survey, Verdict
+from kubothek.plan.cube.metadata import is_seed
 from kubothek.plan.retention import plan_retention
-from kubothek.plan.survey import check_partition_values, check_tables_of, problem_finding
+from kubothek.plan.survey import check_cube_members, check_partition_values, check_tables_of, problem_finding
 from kubothek.store.interface import Store
 
 
@@ -71,7 +72,11 @@ def survey_store(store: Store, name: str | None = None, *, files: bool = True) -
     for uuid in known:
         found[uuid] += _look(uuid, store)
     subjects = [Subject(uuid, "dataset", tuple(dict.fromkeys(found.pop(uuid)))) for uuid in chosen]
-    subjects += [Subject(cube, "cube", tuple(found.pop(cube, ()))) for cube in cubes]
+    verdicts = {subject.name: subject.verdict for subject in subjects}
+    for cube in cubes:
+        members = {uuid: verdicts[uuid] for uuid in known if _cube_of(uuid) == cube}
+        findings = [*found.pop(cube, ()), *_look_at_cube(members, store)]
+        subjects.append(Subject(cube, "cube", tuple(findings)))
     subjects += [Subject(folder, "folder", tuple(findings)) for folder, findings in sorted(found.items())]
     named = {subject.name for subject in subjects}
     subjects += _loose_folders([folder.rstrip("/") for folder in folders], named) if name is None else ()
@@ -123,6 +128,15 @@ def _look(uuid: str, store: Store) -> Iterator[Finding]:
             "harm. garbage_collect_dataset deletes them."
         )
         yield Finding("suspicious", "unreferenced_files", garbage.keys[0], message)
+
+
+def _look_at_cube(members: Mapping[str, Verdict], store: Store) -> Iterator[Finding]:
+    """Find what its datasets make of a cube; that all can be read and none is the seed was found before."""
+    pinned = [_pin(uuid, store) for uuid in members] if "broken" in members.values() else []
+    headers = [one.header for one in pinned if isinstance(one, Snapshot)]
+    has_seed = any(is_seed(header.metadata) and not header.is_withdrawn for header in headers)
+    all_readable = not any(isinstance(one, CorruptDatasetError) for one in pinned)
+    yield from check_cube_members(members, has_seed=has_seed or all_readable)
 
 
 def _loose_folders(folders: Iterable[str], named: set[str]) -> list[Subject]:

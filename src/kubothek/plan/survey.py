@@ -15,12 +15,14 @@ several_tables         note        the dataset has more than one table
 unreferenced_files     suspicious  nothing refers to files that are older than a day
 folder_without_header  suspicious  objects that belong to no dataset
 wrong_name             broken      a header whose name no dataset can have
+no_readable_seed       broken      a cube whose seed is missing or cannot be read
+unsound_datasets       as theirs   datasets of a cube are suspicious or broken
 =====================  ==========  ===================================================================
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,7 +30,7 @@ from pyarrow import types
 
 from kubothek.model.problem import Problem
 from kubothek.model.read_plan import PARTITION_PREFIX
-from kubothek.model.survey import Finding
+from kubothek.model.survey import Finding, Verdict
 
 _SUSPICIOUS = frozenset(
     {
@@ -66,6 +68,34 @@ def problem_finding(problem: Problem) -> Finding:
     severity = "suspicious" if problem.kind in _SUSPICIOUS else "broken"
     message = f"{problem.message} {_WHAT_TO_DO.get(problem.kind, '')}".rstrip()
     return Finding(severity, problem.kind, problem.key, message)  # type: ignore[arg-type]  # one of the two
+
+
+def check_cube_members(members: Mapping[str, Verdict], *, has_seed: bool) -> Iterator[Finding]:
+    """Find what is wrong with a cube because of its datasets, of which each says for itself what it is.
+
+    Parameters
+    ----------
+    members
+        Verdict by name of the dataset.
+    has_seed
+        Whether one that can be read says that it is the seed.
+
+    Examples
+    --------
+    >>> [one.severity for one in check_cube_members({"c++seed": "fine", "c++e": "suspicious"}, has_seed=True)]
+    ['suspicious']
+    """
+    if not has_seed:
+        message = (
+            "The cube has no readable seed: none of its datasets that can be read says that it is the seed, so that "
+            "the cube cannot be opened. Bring the seed's header and schema back, or build the cube anew."
+        )
+        yield Finding("broken", "no_readable_seed", None, message)
+    worst = next((verdict for verdict in ("broken", "suspicious") if verdict in members.values()), None)
+    if worst is not None:
+        names = ", ".join(sorted(name for name, verdict in members.items() if verdict == worst))
+        message = f"Its dataset(s) {names} are {worst}. What was found of them concerns every query that reads them."
+        yield Finding(worst, "unsound_datasets", None, message)  # type: ignore[arg-type]  # one of the two
 
 
 def check_tables_of(tables: Sequence[str]) -> Iterator[Finding]:

@@ -6,10 +6,14 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
+import pyarrow as pa
+from pyarrow import types
+
 import kubothek as kb
 from kubothek.codec.keys import header_keys
 from kubothek.compat.core.common_metadata import SchemaWrapper
 from kubothek.compat.core.index import ExplicitSecondaryIndex, IndexBase, PartitionIndex
+from kubothek.compat.reading import to_pandas
 from kubothek.compat.serialization import filter_df_from_predicates
 from kubothek.compat.stores import StoreInput, as_store
 from kubothek.dataset.snapshot import find_dataset
@@ -129,7 +133,10 @@ class DatasetMetadataBase:
     def get_indices_as_dataframe(
         self, columns: Sequence[str] | None = None, date_as_object: bool = True, predicates: Any = None
     ) -> Any:
-        """Return the indices as a pandas frame: a row for each label and combination of values, labels as index."""
+        """Return the indices as a pandas frame: a row for each label and combination of values, labels as index.
+
+        Integers of a column without a value for some label are pandas' ``Int64``, where Kartothek has floats.
+        """
         import pandas as pd
 
         known = self.load_partition_indices().indices
@@ -137,10 +144,7 @@ class DatasetMetadataBase:
         asked = {column for parts in predicates or () for column, _, _ in parts} & set(known)
         frame = pd.DataFrame({"partition": list(self.partitions)})
         for column in dict.fromkeys([*wanted, *sorted(asked)]):
-            values = known[column].index.table.to_pandas(
-                date_as_object=date_as_object, coerce_temporal_nanoseconds=True
-            )
-            frame = frame.merge(values.explode("partition"), on="partition", how="left")
+            frame = _with_values(frame, known[column].index.table, column, date_as_object)
         if predicates:
             usable = [[part for part in parts if part[0] in asked] for parts in predicates]
             frame = filter_df_from_predicates(frame, usable) if all(usable) else frame
@@ -205,3 +209,13 @@ class DatasetMetadata(DatasetMetadataBase):
         del load_schema
         found = cls(kb.open_dataset(uuid, as_store(store)))
         return found.load_all_indices() if load_all_indices else found
+
+
+def _with_values(frame: Any, index: pa.Table, column: str, date_as_object: bool) -> Any:
+    """Return a frame of labels with the values that each has; integers stay whole where a label has none."""
+    values = to_pandas(index, date_as_object)
+    is_complete = frame["partition"].isin(values["partition"].explode()).all() and not index[column].null_count
+    if types.is_integer(index[column].type) and not is_complete:
+        name = "UInt64" if types.is_unsigned_integer(index[column].type) else "Int64"
+        values[column] = index[column].to_pandas(integer_object_nulls=True).astype(name)
+    return frame.merge(values.explode("partition"), on="partition", how="left")

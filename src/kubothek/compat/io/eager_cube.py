@@ -45,7 +45,7 @@ def build_cube(
     """Write a new cube: :func:`kubothek.build_cube`."""
     return as_metadata(
         kb.build_cube(
-            cube_data(data),
+            cube_data(data, cube),
             cube,
             as_store(store),
             metadata=metadata,
@@ -68,7 +68,7 @@ def extend_cube(
     """Add datasets to a cube: :func:`kubothek.extend_cube`."""
     return as_metadata(
         kb.extend_cube(
-            cube_data(data),
+            cube_data(data, cube),
             cube,
             as_store(store),
             metadata=metadata,
@@ -84,7 +84,7 @@ def append_to_cube(
 ) -> dict[str, DatasetMetadata]:
     """Add rows to datasets of a cube: :func:`kubothek.append_to_cube`."""
     settings = cube_file_settings(df_serializer)
-    return as_metadata(kb.append_to_cube(cube_data(data), cube, as_store(store), metadata=metadata, **settings))
+    return as_metadata(kb.append_to_cube(cube_data(data, cube), cube, as_store(store), metadata=metadata, **settings))
 
 
 def query_cube(

@@ -13,6 +13,7 @@ import kubothek as kb
 from kubothek.compat.serialization import filter_df_from_predicates
 from kubothek.errors import InvalidInputError
 from kubothek.model.condition import And, Comparison, IsIn, Operator, all_of, conjuncts
+from kubothek.model.condition_json import condition_from_json, condition_to_json
 from kubothek.model.condition_text import parse_text
 
 __all__ = [
@@ -230,7 +231,7 @@ class Conjunction(And):
         return _as_classes(found)
 
     def to_jsonarray(self) -> list[dict[str, Any]]:
-        """Return the conditions as values for JSON."""
+        """Return the conditions as values for JSON, in which dates and the like are objects that name their type."""
         return [_to_json(condition) for condition in self.conditions]
 
     @classmethod
@@ -355,9 +356,20 @@ def _as_classes(condition: kb.Condition) -> kb.Condition:
 def _to_json(condition: Condition) -> dict[str, Any]:
     told: dict[str, Any] = {"type": type(condition).__name__, "column": condition.column}
     if isinstance(condition, InIntervalCondition):
-        return {**told, "start": condition.start, "stop": condition.stop}
+        return {**told, "start": _value_to_json(condition.start), "stop": _value_to_json(condition.stop)}
     value = condition.predicate_part[0][2]
-    return {**told, "value": value}
+    return {**told, "value": [*map(_value_to_json, value)] if isinstance(value, list) else _value_to_json(value)}
+
+
+def _value_to_json(value: Any) -> Any:
+    return condition_to_json(Comparison("value", "==", value))["value"]
+
+
+def _value_from_json(value: Any) -> Any:
+    if isinstance(value, list):
+        return [*map(_value_from_json, value)]
+    found = condition_from_json({"column": "value", "op": "==", "value": value})
+    return found.value if isinstance(found, Comparison) else None
 
 
 def _from_json(stored: dict[str, Any]) -> Condition:
@@ -366,5 +378,7 @@ def _from_json(stored: dict[str, Any]) -> Condition:
         raise InvalidInputError(f"A condition in JSON has a type, which is missing in {stored!r}.")
     if name not in _BY_NAME:
         raise TypeError(f"There is no condition of type {name!r}; there are {', '.join(_BY_NAME)}.")
-    made: Condition = _BY_NAME[name](**stored)
+    made: Condition = _BY_NAME[name](
+        **{entry: told if entry == "column" else _value_from_json(told) for entry, told in stored.items()}
+    )
     return made

@@ -161,7 +161,7 @@ def _written(
     settings = cube_file_settings(df_serializer)
 
     def make() -> dict[str, DatasetMetadata]:
-        together = cube_data([one if isinstance(one, dict) else {cube.seed_dataset: one} for one in elements(data)])
+        together = cube_data(elements(data), cube)
         unknown = sorted(set(together) - known)
         if unknown:
             raise InvalidInputError(
