@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from kubothek.codec.header import decode_header, encode_header
 from kubothek.codec.index import encode_index
-from kubothek.codec.keys import data_key, header_keys, index_key
+from kubothek.codec.keys import data_key, header_keys, index_key, is_deletion_key
 from kubothek.model.header import FILE_PREFIX, SINGLE_TABLE, Header, partitions_schema
 from kubothek.plan.apply import CREATION_TIME
 from kubothek.plan.index_merge import LABELS, index_from_postings
@@ -108,9 +108,12 @@ def _look(store: ClientStore) -> tuple[str, Blob | None]:
 
 
 def _is_same(objects: Objects, key: str, seen: Header) -> bool:
-    """Whether the dataset has not been deleted or overwritten, which would leave a header without its files."""
+    """Whether the dataset has not been deleted or overwritten, which would leave a header without its files.
+
+    Nor is one of its name being deleted, with the copy of the schema that is the only one for a foreign header.
+    """
     found = objects.now.get(key)
-    if found is None:
+    if found is None or any(map(is_deletion_key, objects.now)):
         return False
     now = decode_header(found.data, key)
     return not now.is_withdrawn and now.metadata.get(CREATION_TIME) == seen.metadata.get(CREATION_TIME)
