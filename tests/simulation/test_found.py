@@ -100,6 +100,22 @@ def test_a_creation_that_was_deleted_is_not_made_again() -> None:
     assert is_gone(JSON, store)
 
 
+def test_an_overwrite_that_was_deleted_is_not_made_again() -> None:
+    """Nor does who has overwritten a dataset, which was deleted with the new files before the answer came."""
+
+    def meddle(act: Callable[[], Any]) -> Any:
+        act()
+        refused = act()
+        kb.delete_dataset("u", store.inner)
+        return refused
+
+    store = MeddlingStore("replace", meddle)
+    kb.write_dataset(OLD, "u", store.inner)
+    with pytest.raises(CommitConflictError, match="do it again"):
+        kb.write_dataset(NEW, "u", store, overwrite=True)
+    assert is_gone(JSON, store)
+
+
 def test_a_creation_that_was_deleted_is_not_added_to_another() -> None:
     """Who is refused by its own repeated creation does not append to what others created after a deletion of it."""
 

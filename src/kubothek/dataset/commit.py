@@ -169,11 +169,11 @@ def _until_settled(store: Store, uuid: str, tried: _Try, rebase: Rebase | None, 
         world.pause(seconds * 2 ** min(losses, _DOUBLINGS))
         request = request_for(change, seconds, world) if needs_turn(change, losses + 1, seconds) else None
         lost, tried = tried, _next_try(store, uuid, tried, request, rebase)
-        # Our creation may have been there, and have given way or been deleted; with what it had staged, if deleted.
-        if lost.current is None and may_be_deleted(uuid, store, change, incarnation):
+        # What we have put may have been there, and have given way or been deleted; with what was staged, if deleted.
+        if _is_another(lost.current, tried.current) and may_be_deleted(uuid, store, change, incarnation):
             raise CommitConflictError(
-                f"'{change.operation}' (commit {change.write_id}) on dataset {uuid!r} was to create it while others "
-                "deleted it, maybe with files of this commit. Nothing of it is there; do it again.",
+                f"'{change.operation}' (commit {change.write_id}) on dataset {uuid!r} met others who deleted the "
+                "dataset, maybe with files of this commit. Nothing of it is there; do it again.",
                 ours=change.write_id,
                 theirs=None,
             )
@@ -186,6 +186,14 @@ def _until_settled(store: Store, uuid: str, tried: _Try, rebase: Rebase | None, 
         ours=change.write_id,
         theirs=None,
     )
+
+
+def _is_another(before: Snapshot | None, now: Snapshot | None) -> bool:
+    """Tell whether a dataset was not there at one of two looks, or deleted and created again between them."""
+    if before is None or now is None:
+        return True
+    old, new = before.header.state, now.header.state
+    return old is not None and new is not None and old.incarnation != new.incarnation
 
 
 def library() -> str:
