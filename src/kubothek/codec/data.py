@@ -68,7 +68,7 @@ def dictionary_columns(metadata: pq.FileMetaData, record: pa.Schema) -> list[str
     if not wanted:
         return []
     paths = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
-    return [path for i, path in enumerate(paths) if path in wanted and (wanted[path] or _is_encoded(metadata, i))]
+    return [path for i, path in enumerate(paths) if path in wanted and (wanted[path] or is_encoded(metadata, i))]
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -76,8 +76,13 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
 
 
-def _is_encoded(metadata: pq.FileMetaData, column: int) -> bool:
-    chunks = (metadata.row_group(group).column(column) for group in range(metadata.num_row_groups))
+def is_encoded(metadata: pq.FileMetaData, column: int, groups: Sequence[int] | None = None) -> bool:
+    """Tell whether a column has nothing but dictionary pages in some row groups, ``None`` for all of them.
+
+    Where writers ran out of room for a dictionary plain pages follow.
+    """
+    groups = range(metadata.num_row_groups) if groups is None else groups
+    chunks = (metadata.row_group(group).column(column) for group in groups)
     return all(chunk.has_dictionary_page and chunk.total_uncompressed_size < _DICTIONARY_BYTES for chunk in chunks)
 
 

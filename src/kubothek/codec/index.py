@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kubothek.codec.data import group_statistics, read_groups
+from kubothek.codec.data import group_statistics, is_encoded, read_groups
 from kubothek.codec.footer import load_footer
 from kubothek.codec.sealed_parquet import SealedWriter
 from kubothek.errors import CorruptDatasetError, KubothekError
@@ -29,8 +29,6 @@ from kubothek.plan.statistics import keep_by_statistics
 
 _VALUES_PER_ROW_GROUP = 8192
 _GROUPS_PER_PART = 64
-_DICTIONARY_BYTES = 2**20
-"""Bytes of a dictionary from which on writers go on without it, as Arrow and Java do by default."""
 SEALED_AS = "index"
 """The name in the seals of all index files, whose keys are decided after they are written."""
 REBUILD = "Build the index again with build_dataset_indices, or forget it with drop_dataset_indices."
@@ -211,8 +209,7 @@ def _label_paths(metadata: pq.FileMetaData, groups: Sequence[int]) -> list[str]:
         return []
     paths = {metadata.schema.column(number).path: number for number in range(metadata.num_columns)}
     found = [path for path in paths if path.startswith(f"{LABELS}.")]
-    chunks = [metadata.row_group(group).column(paths[path]) for path in found for group in groups]
-    return found if all(c.has_dictionary_page and c.total_uncompressed_size < _DICTIONARY_BYTES for c in chunks) else []
+    return found if all(is_encoded(metadata, paths[path], groups) for path in found) else []
 
 
 def _checked(index: pa.Table, key: str) -> pa.Table:

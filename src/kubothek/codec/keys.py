@@ -38,6 +38,8 @@ HEADER_SUFFIXES: dict[HeaderFormat, str] = {
 }
 DATA_SUFFIXES = (".parquet", ".csv.gz", ".csv")
 """Endings of data files; what we write is Parquet."""
+OTHER_FOLDERS = {"indices": "the dataset's indices", "_delta_log": "the log of an export"}
+"""Folders of a dataset beside those of its tables, and what they hold."""
 
 _DELETION = "deletion.json"
 _UNKNOWN_TIME = "00000000T000000.000000Z"
@@ -74,10 +76,8 @@ def is_uuid(name: str) -> bool:
 def check_table(table: str) -> None:
     """Refuse a table name that could not be part of a key, or that names a folder of something else."""
     _check_name(table, "table")
-    if table == "indices":
-        raise InvalidInputError("A table cannot be called 'indices': that folder holds the dataset's indices.")
-    if table == "_delta_log":
-        raise InvalidInputError("A table cannot be called '_delta_log': that folder holds the log of an export.")
+    if table in OTHER_FOLDERS:
+        raise InvalidInputError(f"A table cannot be called {table!r}: that folder holds {OTHER_FOLDERS[table]}.")
 
 
 def _check_name(name: str, what: str) -> None:

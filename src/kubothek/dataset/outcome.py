@@ -104,10 +104,8 @@ def is_noted(change: ChangeSet, found: Snapshot) -> bool:
     return state is not None and change.write_id in state.recent
 
 
-def may_hide(found: Snapshot | None, current: Snapshot | None) -> bool:
+def may_hide(found: Snapshot, current: Snapshot | None) -> bool:
     """Whether a commit that was made on a base may be below this header without being among its ids."""
-    if found is None:
-        return False
     new = found.header.state
     if new is None:
         return True

@@ -15,7 +15,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kubothek.codec.header import decode_header
-from kubothek.codec.keys import DATA_SUFFIXES, HEADER_SUFFIXES, check_uuid, header_key, header_keys, schema_key
+from kubothek.codec.keys import (
+    DATA_SUFFIXES,
+    HEADER_SUFFIXES,
+    OTHER_FOLDERS,
+    check_uuid,
+    header_key,
+    header_keys,
+    schema_key,
+)
 from kubothek.codec.partition_values import infer_partition_keys, partition_values
 from kubothek.codec.schema import decode_schema
 from kubothek.engine.local import map_in_threads
@@ -24,9 +32,6 @@ from kubothek.model.header import FILE_PREFIX, SINGLE_TABLE, Header, partitions_
 from kubothek.model.read_plan import PARTITION_PREFIX
 from kubothek.plan.dataset_layout import Base
 from kubothek.store.interface import Blob, Store
-
-_NO_TABLES = ("indices", "_delta_log")
-"""Folders beside those of the tables."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -256,7 +261,7 @@ def _listed_partitions(uuid: str, store: Store) -> pa.Table:
     for info in store.list(f"{uuid}/"):
         table, _, name = info.key.removeprefix(f"{uuid}/").partition("/")
         suffix = next((suffix for suffix in DATA_SUFFIXES if name.endswith(suffix)), None)
-        if table in _NO_TABLES or suffix is None:
+        if table in OTHER_FOLDERS or suffix is None:
             continue
         found = files.setdefault(name.removesuffix(suffix), {})
         if table in found:
@@ -285,7 +290,7 @@ def _complete(snapshots: Sequence[Snapshot], store: Store) -> list[Snapshot]:
 def _folders(uuid: str, store: Store) -> tuple[str, ...]:
     """Return what may be the tables of a dataset without partitions."""
     folders = (prefix.removeprefix(f"{uuid}/").rstrip("/") for prefix in store.list_level(f"{uuid}/")[1])
-    return tuple(folder for folder in folders if folder not in _NO_TABLES)
+    return tuple(folder for folder in folders if folder not in OTHER_FOLDERS)
 
 
 def _with_schemas(snapshot: Snapshot, tables: Sequence[str], blobs: Mapping[str, Blob | None]) -> Snapshot:
