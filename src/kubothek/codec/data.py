@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kubothek.codec.conform import Columns, assemble, conform_column, row_mask
+from kubothek.codec.conform import Columns, assemble, concat_rows, conform_column, constant_column, row_mask
 from kubothek.codec.row_groups import GroupRun
 from kubothek.errors import CorruptDatasetError, KubothekError
 from kubothek.model.condition import EVERYTHING, Condition
@@ -86,6 +88,24 @@ def is_encoded(metadata: pq.FileMetaData, column: int, groups: Sequence[int] | N
     return all(chunk.has_dictionary_page and chunk.total_uncompressed_size < _DICTIONARY_BYTES for chunk in chunks)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Decoded:
+    """The rows of a small file as they were decoded, none of them tested yet.
+
+    ``columns`` are the stored ones, the others are the ``constants`` of the file.
+    """
+
+    key: str
+    rows: int
+    columns: Columns
+    constants: Mapping[str, pa.Scalar]
+
+    @property
+    def kinds(self) -> tuple[pa.DataType, ...]:
+        """Types of the stored columns: those of record, or dictionaries of them."""
+        return tuple(column.type for column in self.columns.values())
+
+
 def read_rows(
     file: pq.ParquetFile,
     key: str,
@@ -119,22 +139,88 @@ def read_rows(
     CorruptDatasetError
         A column is missing, or holds values that its type of record cannot hold.
     """
+    part = decode_rows(file, key, record, columns, condition, constants, groups)
+    return matching_rows((part,), record, columns, condition) if isinstance(part, Decoded) else part
+
+
+def decode_rows(
+    file: pq.ParquetFile,
+    key: str,
+    record: pa.Schema,
+    columns: Sequence[str],
+    condition: Condition = EVERYTHING,
+    constants: Mapping[str, pa.Scalar] | None = None,
+    groups: Sequence[int] | None = None,
+) -> Decoded | pa.Table:
+    """Decode a file for :func:`matching_rows` to test its rows with those of others, or read the rows of a large one.
+
+    The parameters and errors are those of :func:`read_rows`.
+    """
     constants = constants or {}
     with corrupt_file(key):
         groups = possible_groups(file.metadata, condition, constants) if groups is None else groups
         tested, rest = _stored_columns(file, key, record, columns, condition, constants)
         sizes = [file.metadata.row_group(group).num_rows for group in groups]
-        at_once = condition == EVERYTHING or file.metadata.num_rows <= SMALL_FILE_ROWS
-        found = _decode(file, groups, record, [*tested, *rest] if at_once else tested)
-        mask = row_mask(condition, {name: found[name] for name in tested}, constants, sum(sizes))
-        if mask is None:
-            return assemble(found, constants, record, columns, sum(sizes))
+        if condition == EVERYTHING or file.metadata.num_rows <= SMALL_FILE_ROWS:
+            return Decoded(key, sum(sizes), _decode(file, groups, record, [*tested, *rest]), constants)
+        found = _decode(file, groups, record, tested)
+        mask = row_mask(condition, found, constants, sum(sizes))
+        assert mask is not None  # noqa: S101  there is a condition
         if not mask.true_count:
             return pa.schema([record.field(name) for name in columns]).empty_table()
-        if not at_once:
-            groups, found, mask = _with_hits(groups, sizes, found, mask)
-            found |= _decode(file, groups, record, rest)
+        groups, found, mask = _with_hits(groups, sizes, found, mask)
+        found |= _decode(file, groups, record, rest)
         return assemble(_filtered(found, mask), constants, record, columns, mask.true_count)
+
+
+def matching_rows(
+    parts: Sequence[Decoded], record: pa.Schema, columns: Sequence[str], condition: Condition = EVERYTHING
+) -> pa.Table:
+    """Return the matching rows of decoded files, in order, with the types of record.
+
+    Files are tested together, since each call of Arrow's costs as much as some thousand rows do. The parameters and
+    errors are those of :func:`read_rows`.
+    """
+    if len(parts) == 1:
+        with corrupt_file(parts[0].key):
+            return _matching(parts, record, columns, condition)
+    schema = pa.schema([record.field(name) for name in columns])
+    try:
+        alike = [tuple(run) for _, run in groupby(parts, lambda part: part.kinds)]
+        found = concat_rows([_matching(run, record, columns, condition) for run in alike], schema)
+    except pa.ArrowException:  # which of them is to blame, each by itself tells
+        found = concat_rows([matching_rows((one,), record, columns, condition) for one in parts], schema)
+    return found.combine_chunks() if columns else found  # of no columns it would forget the rows
+
+
+def _matching(parts: Sequence[Decoded], record: pa.Schema, columns: Sequence[str], condition: Condition) -> pa.Table:
+    """Test rows of files whose columns have the same types."""
+    sizes = np.array([part.rows for part in parts])
+    stored = parts[0].columns
+    found = {
+        name: pa.chunked_array([chunk for part in parts for chunk in part.columns[name].chunks], column.type)
+        for name, column in stored.items()
+    }
+    asked = condition.columns & parts[0].constants.keys()
+    repeated = {n: pa.chunked_array([pa.repeat(part.constants[n], part.rows) for part in parts]) for n in asked}
+    mask = row_mask(condition, {n: found[n] for n in condition.columns & found.keys()} | repeated, {}, int(sizes.sum()))
+    if mask is not None:
+        found = _filtered(found, mask)
+        reached = np.concatenate(([0], np.cumsum(np.asarray(mask))))
+        ends = np.cumsum(sizes)
+        sizes = reached[ends] - reached[ends - sizes]
+    constants = {
+        name: pa.chunked_array(
+            [
+                constant_column(part.constants[name], record.field(name).type, int(rows))
+                for part, rows in zip(parts, sizes, strict=True)
+            ],
+            record.field(name).type,
+        )
+        for name in columns
+        if name in parts[0].constants
+    }
+    return assemble(found | constants, {}, record, columns, int(sizes.sum()))
 
 
 def _with_hits(

@@ -19,13 +19,22 @@ import pyarrow.parquet as pq
 
 from kubothek.codec.conform import concat_rows
 from kubothek.codec.csv import stream_csv
-from kubothek.codec.data import corrupt_file, dictionary_columns, possible_groups, read_rows, stream_rows
+from kubothek.codec.data import (
+    SMALL_FILE_ROWS,
+    Decoded,
+    corrupt_file,
+    decode_rows,
+    dictionary_columns,
+    matching_rows,
+    possible_groups,
+    stream_rows,
+)
 from kubothek.codec.footer import load_footer
 from kubothek.codec.keys import data_suffix, file_stem
 from kubothek.codec.row_groups import GroupRun, cut_runs
 from kubothek.engine.fetched_file import FetchedFile
 from kubothek.engine.ranged_parquet import RangedParquet, readable
-from kubothek.engine.steps import Made, Step, steps_of
+from kubothek.engine.steps import Made, Step, in_order, steps_of
 from kubothek.errors import ObjectNotFoundError, SnapshotExpiredError
 from kubothek.model.condition import EVERYTHING, Condition
 from kubothek.plan.ranges import FOOTER_BYTES, REQUEST_BYTES, fits_request, vain_bytes
@@ -75,11 +84,32 @@ class FileScan:
         CorruptDatasetError
             It cannot be read, lacks a column, or holds values that a type of record cannot hold.
         """
+        part = self.decode()
+        return self.matching([part]) if isinstance(part, Decoded) else part
+
+    def decode(self) -> Decoded | pa.Table:
+        """Return the rows, or where all of the file was decoded what :meth:`matching` takes them from.
+
+        Raises as :meth:`read` does.
+        """
         if data_suffix(self.key) != ".parquet":
             schema = pa.schema([self.record.field(name) for name in self.columns])
             return concat_rows(self._stream_csv(), schema)
         with self._opened() as file:
-            return self._read_groups(file, possible_groups(file.metadata, self.condition, self.constants))
+            return self._decode_groups(file, possible_groups(file.metadata, self.condition, self.constants))
+
+    def matching(self, parts: Sequence[Decoded]) -> pa.Table:
+        """Return the rows of decoded files of which the same is wanted as of this one."""
+        return matching_rows(parts, self.record, self.columns, self.condition)
+
+    def pieces(self) -> Iterator[Decoded | pa.Table]:
+        """Yield the rows in pieces that fit in memory, or what they are taken from; raises as :meth:`read` does."""
+        if data_suffix(self.key) == ".parquet":
+            with self._opened() as file:
+                if file.metadata.num_rows <= SMALL_FILE_ROWS:
+                    yield self._decode_groups(file, possible_groups(file.metadata, self.condition, self.constants))
+                    return
+        yield from in_order((self.step,))
 
     def step(self) -> Made[pa.Table]:
         """Return the first of the rows, and the steps that read the others; raises as :meth:`read` does."""
@@ -105,8 +135,12 @@ class FileScan:
             return Made((self._read_groups(file, run.groups),))
 
     def _read_groups(self, file: RangedParquet, groups: Sequence[int]) -> pa.Table:
+        part = self._decode_groups(file, groups)
+        return self.matching([part]) if isinstance(part, Decoded) else part
+
+    def _decode_groups(self, file: RangedParquet, groups: Sequence[int]) -> Decoded | pa.Table:
         file.fetch(groups, self._needed_first(), {*self.columns} - self.constants.keys())
-        return read_rows(file, self.key, self.record, self.columns, self.condition, self.constants, groups)
+        return decode_rows(file, self.key, self.record, self.columns, self.condition, self.constants, groups)
 
     def _stream_run(self, known: Known, run: GroupRun) -> Iterator[pa.Table]:
         with self._opened(known, buffer_size=self._buffer_bytes()) as file:
@@ -137,6 +171,8 @@ class FileScan:
             source = known.file.again() if known and known.file else self._source()
             if isinstance(source, str):  # opened once, for the footer and for the pages
                 source = opened.enter_context(pa.OSFile(source))
+                if source.size() <= FOOTER_BYTES:  # as many bytes as are read for the footer
+                    source = pa.BufferReader(source.read_buffer())
             metadata = known.metadata if known else _footer(source, self.key)
             dictionaries = dictionary_columns(metadata, self.record)
             with _parquet_file(source, metadata=metadata, read_dictionary=dictionaries, **options) as file:

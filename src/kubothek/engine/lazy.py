@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from kubothek.codec.conform import concat_rows
 from kubothek.engine import local
 from kubothek.engine import spark as on_spark
 from kubothek.model.read_plan import ReadPlan
@@ -54,7 +53,7 @@ class LazyRows:
 
     def to_arrow(self) -> pa.Table:
         """Read the rows as an Arrow table."""
-        return concat_rows(local.read_units(self._store, self._plan), self.schema)
+        return local.read_table(self._store, self._plan)
 
     def to_pandas(self) -> pd.DataFrame:
         """Read the rows as a pandas DataFrame, with pandas' own rules for types and nulls."""

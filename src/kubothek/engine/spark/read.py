@@ -66,7 +66,7 @@ def read_units(spark: SparkSession, store: Store, plan: ReadPlan, text: str | No
 def unit_tables(store: Store, plan: ReadPlan) -> Iterator[pa.Table]:
     """Yield the rows of a task's units in order, one unit after the other; from afar, small ones side by side."""
     reader = UnitReader(store, plan)
-    steps = (partial(reader.step, unit) for unit in range(plan.units.num_rows))
+    steps = (partial(reader.run_step, *run) for run in reader.runs())
     threads = count_threads(store, plan, least=1)
     return in_order(steps) if threads == 1 else in_threads(steps, threads, lead=threads)
 
