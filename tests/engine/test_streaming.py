@@ -18,6 +18,7 @@ from tests.foreign import file_of, new_store, parquet, put_dataset
 
 import kubothek as kb
 from kubothek.codec import csv, row_groups
+from kubothek.engine import data_files, reading
 from kubothek.engine.lazy import LazyRows
 from kubothek.testing.stores import CountingStore
 
@@ -34,6 +35,8 @@ def rows(count: int, start: int = 0) -> pa.Table:
 def small_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let ten rows be as many as a quarter of a million, and a few lines a block of text."""
     monkeypatch.setattr(row_groups, "_ROWS", 10)
+    monkeypatch.setattr(data_files, "SMALL_FILE_ROWS", 5)
+    monkeypatch.setattr(reading, "_TESTED_ROWS", 10)
     monkeypatch.setattr(csv, "_BLOCK_BYTES", 100)
 
 

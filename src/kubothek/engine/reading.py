@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -29,14 +29,12 @@ from kubothek.engine.steps import Made, Step, in_threads, once, steps_of
 from kubothek.model.condition import EVERYTHING, Comparison, Condition, all_of, conjuncts
 from kubothek.model.read_plan import PARTITION_PREFIX, ReadInput, ReadPlan
 from kubothek.plan.match import match_rows
-from kubothek.plan.tasks import SHARED_FILE, unit_bytes
+from kubothek.plan.tasks import SHARED_FILE, UNIT_BYTES, unit_bytes
 from kubothek.store.interface import Store
 
-_RUN_UNITS, _RUN_BYTES = 64, 8 * 2**20
-"""Units, and the stored bytes of them, that are read together at most."""
-
-_RUNS = 16
-"""Runs that there should be, so that all cores have some."""
+_RUNS, _LEAST, _MOST = 16, 2 * 2**20, 8 * 2**20
+"""Into how many runs units are put, so that all cores have some, and what a run weighs: two threads that read less than
+the least hinder each other more than they help."""
 
 _TESTED_ROWS = 2**17
 """Rows of small files from which on they are tested without waiting for more."""
@@ -91,15 +89,13 @@ class UnitReader:
         together = not (self._store.is_remote or plan.joins or plan.order or plan.pinned or self._last[0])
         if not together or pc.any(plan.files[0].column("overlay")).as_py():
             return [(start, start + 1) for start in range(count)]
-        reached = np.cumsum(unit_bytes(plan))
-        most = min(_RUN_UNITS, -(-count // _RUNS))
-        runs, start = [], 0
-        while start < count:
-            before = reached[start - 1] if start else 0
-            stop = int(np.searchsorted(reached, before + _RUN_BYTES, "right"))
-            runs.append((start, min(max(stop, start + 1), start + most)))
-            start = runs[-1][1]
-        return runs
+        reached = np.concatenate(([0], np.cumsum(unit_bytes(plan) + UNIT_BYTES)))
+        room = min(max(int(reached[-1]) // _RUNS, _LEAST), _MOST)
+        bounds = [0]
+        while bounds[-1] < count:
+            stop = int(np.searchsorted(reached, reached[bounds[-1]] + room, "right")) - 1
+            bounds.append(max(stop, bounds[-1] + 1))
+        return [*pairwise(bounds)]
 
     def read_run(self, start: int, stop: int) -> pa.Table:
         """Return the rows of a run of units, with the promised schema."""
