@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from tests.foreign import parquet
 
 from kubothek.codec.conform import concat_rows, conform_column, constant_column
-from kubothek.codec.data import dictionary_columns, possible_groups, read_rows, stream_rows
+from kubothek.codec.data import dictionary_columns, read_rows, stream_rows
+from kubothek.codec.possible_groups import possible_groups
 from kubothek.codec.row_groups import GroupRun
 from kubothek.model.condition import EVERYTHING, C, Condition
 from kubothek.plan.bind import bind

@@ -1,4 +1,4 @@
-"""How rows become Parquet files and come back with the types of the schema of record.
+"""How the rows of Parquet files come back with the types of the schema of record.
 
 Reading one file goes in four steps: row groups whose statistics rule a match out are skipped; the columns of the
 condition are decoded and give a mask; the other columns are decoded only for row groups in which a row matched; every
@@ -8,9 +8,8 @@ been written by others: narrower integers, dictionaries, nanoseconds, ``large_st
 columns are all accepted. Their pages seldom have checksums, so nothing can be promised about what decays in them, nor
 whether their text is UTF-8; pages of ours are checked whenever they are read.
 
-Writing keeps what readers need: statistics on every column, microsecond timestamps, dictionary pages for text and for
-numbers that come again often, which are decoded three times as fast, and none for other numbers. Floating-point columns
-that compress by less than a tenth are stored as they are: a few per cent more bytes, and a quarter less time to read.
+Small files are decoded one by one, but tested and cast together. How files are written is in
+:mod:`kubothek.codec.encoding`.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,19 +25,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kubothek.codec.conform import Columns, assemble, concat_rows, conform_column, constant_column, row_mask
+from kubothek.codec.possible_groups import SMALL_FILE_ROWS, possible_groups
 from kubothek.codec.row_groups import GroupRun
 from kubothek.errors import CorruptDatasetError, KubothekError
 from kubothek.model.condition import EVERYTHING, Condition
-from kubothek.plan.statistics import ColumnStatistics, keep_by_statistics
-
-_SAMPLE = 16_384
-"""Rows, or the sixteenth part of it where a file has no more, by which it is decided how a column is encoded."""
 
 _DICTIONARY_BYTES = 2**20
 """Bytes of a dictionary from which on writers go on without it, as Arrow and Java do by default."""
-
-SMALL_FILE_ROWS = 16_384
-"""Rows up to which a row group is decoded at once: to look first whether it is needed takes longer."""
 
 
 @contextmanager
@@ -351,103 +343,6 @@ def check_stored(key: str, columns: Sequence[str], stored: Sequence[str]) -> Non
     doubled = [name for name in columns if stored.count(name) > 1] if len(set(stored)) < len(stored) else []
     if doubled:
         raise CorruptDatasetError(f"The data file {key!r} has several columns named {', '.join(doubled)}.", key=key)
-
-
-def possible_groups(
-    metadata: pq.FileMetaData, condition: Condition, constants: Mapping[str, pa.Scalar]
-) -> Sequence[int]:
-    """Return the row groups that are left when statistics have proved for others that no row matches."""
-    groups = range(metadata.num_row_groups)
-    if len(groups) == 1 and metadata.num_rows <= SMALL_FILE_ROWS:
-        return groups
-    tested = condition.columns - constants.keys()
-    statistics = group_statistics(metadata, tested) if tested else {}
-    if not statistics:
-        return groups
-    kept: list[int] = np.flatnonzero(keep_by_statistics(condition, statistics, len(groups))).tolist()
-    return kept
-
-
-def group_statistics(metadata: pq.FileMetaData, columns: frozenset[str]) -> dict[str, ColumnStatistics]:
-    """Return the footer's statistics of some columns, one entry per row group; columns without any are left out."""
-    if metadata.num_row_groups == 0:
-        return {}
-    leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
-    # The field b of a struct a has the path of a column "a.b", and another name.
-    positions = {leaf.path: i for i, leaf in enumerate(leaves) if leaf.name == leaf.path}
-    found = {}
-    rows = pa.array([metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)], pa.int64())
-    for name in columns & positions.keys():
-        chunks = [metadata.row_group(g).column(positions[name]).statistics for g in range(metadata.num_row_groups)]
-        bounds = [s if s is not None and s.has_min_max else None for s in chunks]
-        counted = [s if s is not None and s.has_null_count else None for s in chunks]
-        try:
-            lowest = _bounds_array([s.min if s else None for s in bounds])
-            highest = _bounds_array([s.max if s else None for s in bounds])
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError, OverflowError, AttributeError):
-            continue  # bounds that Python cannot hold (far dates, INT96) prove nothing
-        found[name] = ColumnStatistics(
-            min=lowest,
-            max=highest,
-            nulls=pa.array([s.null_count if s else None for s in counted], pa.int64()),
-            rows=rows,
-        )
-    return found
-
-
-def _bounds_array(bounds: list[Any]) -> pa.Array:
-    """Return bounds as Arrow has them, which takes whole numbers for signed ones unless told otherwise."""
-    try:
-        return pa.array(bounds)
-    except OverflowError:
-        return pa.array(bounds, pa.uint64())
-
-
-def writer_options(first: pa.Table, compression: str) -> dict[str, Any]:
-    """Options for :class:`~kubothek.codec.sealed_parquet.SealedWriter` by which all data files are written.
-
-    Parameters
-    ----------
-    first
-        The first rows of the file, with its schema.
-    compression
-        Name of the compression.
-    """
-    repeating = [field.name for field in first.schema if _repeats(first.column(field.name))]
-    dense = (
-        []
-        if any(pa.types.is_nested(kind) for kind in first.schema.types)
-        else [
-            name for name in first.column_names if name not in repeating and _is_dense(first.column(name), compression)
-        ]
-    )  # of nested columns every leaf would have to be named
-    return {
-        "compression": {n: "none" if n in dense else compression for n in first.column_names} if dense else compression,
-        "version": "2.6",
-        "write_statistics": True,
-        "coerce_timestamps": "us",
-        "use_dictionary": repeating or False,
-    }
-
-
-def _is_dense(column: pa.ChunkedArray, compression: str) -> bool:
-    """Whether compression gains less than a tenth, as with measured doubles; then it only costs time to undo."""
-    sample = column.slice(0, _SAMPLE // 8)
-    if compression == "none" or len(sample) < _SAMPLE // 8 or not pa.types.is_floating(column.type):
-        return False
-    data = sample.fill_null(0.0).to_numpy().tobytes()
-    return len(pa.Codec(compression).compress(data)) > 0.9 * len(data)
-
-
-def _repeats(column: pa.ChunkedArray) -> bool:
-    """Whether a dictionary serves a column: it does for text, and for numbers only where values come again often."""
-    kind = column.type
-    if pa.types.is_string(kind) or pa.types.is_binary(kind):
-        return True
-    if pa.types.is_nested(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind):
-        return False
-    sample = column.slice(0, _SAMPLE)
-    return len(sample) >= _SAMPLE // 16 and bool(pc.count_distinct(sample).as_py() <= len(sample) // 8)
 
 
 def unique_values(column: pa.ChunkedArray) -> pa.Array:

@@ -17,8 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from kubothek.codec.data import group_statistics, is_encoded, read_groups
+from kubothek.codec.data import is_encoded, read_groups
 from kubothek.codec.footer import load_footer
+from kubothek.codec.possible_groups import group_statistics
 from kubothek.codec.sealed_parquet import SealedWriter
 from kubothek.errors import CorruptDatasetError, KubothekError
 from kubothek.model.condition import EVERYTHING, Condition

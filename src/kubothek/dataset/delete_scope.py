@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kubothek.codec.data import corrupt_file, group_statistics
+from kubothek.codec.data import corrupt_file
 from kubothek.codec.footer import load_footer
 from kubothek.codec.keys import file_stem
+from kubothek.codec.possible_groups import group_statistics
 from kubothek.dataset.indices.lookup import index_only_columns, load_postings, look_up
 from kubothek.dataset.snapshot import Snapshot
 from kubothek.engine.fetched_file import open_fetched

@@ -20,17 +20,16 @@ import pyarrow.parquet as pq
 from kubothek.codec.conform import concat_rows
 from kubothek.codec.csv import stream_csv
 from kubothek.codec.data import (
-    SMALL_FILE_ROWS,
     Decoded,
     corrupt_file,
     decode_rows,
     dictionary_columns,
     matching_rows,
-    possible_groups,
     stream_rows,
 )
 from kubothek.codec.footer import load_footer
 from kubothek.codec.keys import data_suffix, file_stem
+from kubothek.codec.possible_groups import SMALL_FILE_ROWS, possible_groups
 from kubothek.codec.row_groups import GroupRun, cut_runs
 from kubothek.engine.fetched_file import FetchedFile
 from kubothek.engine.ranged_parquet import RangedParquet, readable
@@ -104,12 +103,14 @@ class FileScan:
 
     def pieces(self) -> Iterator[Decoded | pa.Table]:
         """Yield the rows in pieces that fit in memory, or what they are taken from; raises as :meth:`read` does."""
-        if data_suffix(self.key) == ".parquet":
-            with self._opened() as file:
-                if file.metadata.num_rows <= SMALL_FILE_ROWS:
-                    yield self._decode_groups(file, possible_groups(file.metadata, self.condition, self.constants))
-                    return
-        yield from in_order((self.step,))
+        part = self._decode_small() if data_suffix(self.key) == ".parquet" else None
+        yield from in_order((self.step,)) if part is None else (part,)
+
+    def _decode_small(self) -> Decoded | pa.Table | None:
+        with self._opened() as file:
+            if file.metadata.num_rows > SMALL_FILE_ROWS:
+                return None
+            return self._decode_groups(file, possible_groups(file.metadata, self.condition, self.constants))
 
     def step(self) -> Made[pa.Table]:
         """Return the first of the rows, and the steps that read the others; raises as :meth:`read` does."""

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import types
 
-from kubothek.codec.data import corrupt_file, group_statistics
+from kubothek.codec.data import corrupt_file
+from kubothek.codec.possible_groups import group_statistics
 from kubothek.engine.data_files import open_parquet
 from kubothek.engine.local import map_in_threads
 from kubothek.model.delta import DeltaFile

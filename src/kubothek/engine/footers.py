@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kubothek.codec.data import corrupt_file, group_statistics
+from kubothek.codec.data import corrupt_file
 from kubothek.codec.keys import data_suffix
+from kubothek.codec.possible_groups import group_statistics
 from kubothek.engine.data_files import open_parquet
 from kubothek.engine.local import map_in_threads
 from kubothek.model.condition import Condition

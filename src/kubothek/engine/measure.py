@@ -21,8 +21,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kubothek.codec.data import possible_groups
 from kubothek.codec.keys import data_suffix
+from kubothek.codec.possible_groups import possible_groups
 from kubothek.engine.data_files import FileScan, Known
 from kubothek.engine.join import join_rows
 from kubothek.engine.local import read_steps

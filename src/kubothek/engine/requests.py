@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kubothek.codec.data import SMALL_FILE_ROWS
+from kubothek.codec.possible_groups import SMALL_FILE_ROWS
 from kubothek.engine.reading import row_condition, wanted_columns
 from kubothek.model.read_plan import ReadPlan
 from kubothek.plan.keys import ends_differ

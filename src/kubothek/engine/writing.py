@@ -17,7 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kubothek.codec.data import read_rows, writer_options
+from kubothek.codec.data import read_rows
+from kubothek.codec.encoding import writer_options
 from kubothek.codec.keys import data_key, file_stem
 from kubothek.codec.labels import file_name, make_label, partition_text
 from kubothek.codec.sealed_parquet import SealedWriter
