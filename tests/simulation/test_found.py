@@ -6,6 +6,7 @@ import json
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ import kubothek as kb
 from kubothek.codec.header import decode_header
 from kubothek.errors import CommitConflictError, CommitStateUnknownError, StoreError
 from kubothek.store.interface import Doubtful
+from kubothek.store.open import open_store
 from kubothek.testing.stores import Call, WrappedStore
 
 JSON, MSGPACK = "u.by-dataset-metadata.json", "u.by-dataset-metadata.msgpack.zstd"
@@ -228,3 +230,20 @@ def test_a_creation_without_an_answer_is_not_repeated_after_a_deletion() -> None
     with suppress(CommitStateUnknownError, CommitConflictError):
         kb.write_dataset(OLD, "u", store)
         assert kb.open_dataset("u", store.inner).scan().to_arrow() == OLD
+
+
+def test_a_dataset_hidden_by_a_dead_creator_is_no_garbage() -> None:
+    """A JSON header whose creator died hides one that was there first; a collection leaves both to the next commit."""
+    store = open_store(f"memory://{uuid.uuid4().hex}")
+    late = open_store(f"memory://{uuid.uuid4().hex}")
+    kb.write_dataset(NEW, "u", late)
+    kb.write_dataset(OLD, "u", store, header_format="msgpack")
+    store.put(JSON, late.get(JSON).data)
+
+    kb.garbage_collect_dataset("u", store, older_than=timedelta(0))
+    with pytest.raises(CommitConflictError):  # it had read the header that gave way
+        kb.update_dataset(NEW, "u", store)
+    kb.update_dataset(NEW, "u", store)
+
+    assert JSON not in [info.key for info in store.list("u.")]
+    assert kb.open_dataset("u", store).scan().to_arrow()["v1"].to_pylist() == [1, 2]

@@ -125,10 +125,16 @@ def settle_rivals(base: Snapshot) -> Snapshot | None:
         if rival is None or not _are_rivals(found.header, rival.header):
             return found
         if _waited_in_vain(found, rival):
-            first = _version(found.header) == 1 and (_version(rival.header) > 1 or is_kept(base.store, rival.header))
-            _take_back(found if first else rival, base.store.world.new_id())
+            later = found if came_first(rival.header, found.header, base.store) else rival
+            _take_back(later, base.store.world.new_id())
         found = find_snapshot(base.uuid, base.store)
     return found
+
+
+def came_first(msgpack: Header, json: Header, store: Store) -> bool:
+    """Tell whether a msgpack header stays, though a JSON header that was created at the same moment hides it."""
+    created = _version(json) == 1 and _are_rivals(json, msgpack)
+    return created and (_version(msgpack) > 1 or is_kept(store, msgpack))
 
 
 def _beside(seen: Snapshot) -> Snapshot | None:

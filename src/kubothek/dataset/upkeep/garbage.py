@@ -19,7 +19,7 @@ store deletes on a condition, so that it is read once more just before.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -29,12 +29,13 @@ import pyarrow.compute as pc
 
 from kubothek.codec.keys import check_uuid
 from kubothek.dataset.commit import make_commit
+from kubothek.dataset.rivals import came_first
 from kubothek.dataset.snapshot import find_snapshot, not_found
 from kubothek.dataset.staging.arguments import check_flag
 from kubothek.dataset.upkeep.objects import find_headers, list_objects
 from kubothek.dataset.upkeep.retained import GivingUp, spare_history
 from kubothek.dataset.upkeep.schema_copies import put_schema_copies
-from kubothek.dataset.versions import adopt
+from kubothek.dataset.versions import adopt, is_kept
 from kubothek.errors import CommitConflictError, ObjectNotFoundError
 from kubothek.model.header import Header
 from kubothek.model.staged import ChangeSet
@@ -61,7 +62,8 @@ def garbage_collect_dataset(
     nothing else; from then on they can neither be opened nor brought back. Data and index files go that no version
     needs which is left: those of versions that were given up, and those that failed and interrupted writes leave
     behind. So do schemas of tables that are gone, what an earlier dataset of this name left behind, a msgpack header
-    that a JSON one hides, and temporary files of writers that were killed. Anything else that somebody put into the
+    that a JSON one hides (but for one that was there first, whose hider the next commit takes back), and temporary
+    files of writers that were killed. Anything else that somebody put into the
     dataset's folder stays. What a deleted dataset left behind is collected too, and so is a dataset of a cube whose
     creation was taken back.
 
@@ -169,7 +171,7 @@ def find_dataset_garbage(
     # Both are old: nobody is just about to settle which of them stays, or to create the dataset anew.
     settled = _are_old(headers, objects, asked.before)
     withdrawn = first if settled and first is not None and first.is_withdrawn else None
-    doomed = list(headers)[0 if withdrawn else 1 :] if settled else []
+    doomed = list(headers)[0 if withdrawn else 1 :] if settled and not _is_rival(headers, store) else []
     live = [header for key, header in headers.items() if header is not None and key not in doomed]
     garbage = find_garbage(objects, live, asked.before)
     garbage, giving_up = spare_history(objects, garbage, live, store, asked, may_rise=may_give_up)
@@ -183,6 +185,16 @@ def find_dataset_garbage(
         giving_up=giving_up,
         is_dataset=bool(live),
     )
+
+
+def _is_rival(headers: Mapping[str, Header | None], store: Store) -> bool:
+    """Whether the hidden one of two headers is that which stays: the next commit takes back the other."""
+    if len(headers) < 2:
+        return False
+    counts, hidden = headers.values()
+    if counts is None or hidden is None or counts.is_withdrawn or hidden.is_withdrawn:
+        return False
+    return came_first(hidden, counts, store) and not is_kept(store, counts)
 
 
 def _are_old(keys: Collection[str], objects: pa.Table, before: datetime) -> bool:
