@@ -247,3 +247,18 @@ def test_a_dataset_hidden_by_a_dead_creator_is_no_garbage() -> None:
 
     assert JSON not in [info.key for info in store.list("u.")]
     assert kb.open_dataset("u", store).scan().to_arrow()["v1"].to_pylist() == [1, 2]
+
+
+def test_an_empty_dataset_that_was_deleted_may_have_been_there() -> None:
+    """It was created, deleted, and created by others in the other format, and it had no files that would tell."""
+
+    def create(act: Callable[[], Any]) -> Any:
+        outcome = act()
+        kb.delete_dataset("u", store.inner)
+        kb.write_dataset(OLD, "u", store.inner, header_format="msgpack")
+        return outcome
+
+    store = MeddlingStore("create", create)
+    with pytest.raises(CommitStateUnknownError):
+        kb.create_empty_dataset("u", store, schema=NEW.schema)
+    assert kb.open_dataset("u", store.inner).scan().to_arrow() == OLD

@@ -63,8 +63,8 @@ def settle_hidden(ours: Snapshot, found: Snapshot, change: ChangeSet, current: S
 
 def _vanished(ours: Snapshot, change: ChangeSet) -> Lost:
     """Settle what became of a new header that is not there any more: it gave way, or was deleted with its files."""
-    state = ours.header.state
-    if state is None or may_be_deleted(ours.uuid, ours.store, change, state.incarnation):
+    state, has_files = ours.header.state, any(part.files for part in change.added)  # else nothing would tell
+    if state is None or not has_files or may_be_deleted(ours.uuid, ours.store, change, state.incarnation):
         raise unknown(ours.uuid, change, f"{ours.key!r} was deleted since", answer="another writer came in between")
     return Lost()
 
