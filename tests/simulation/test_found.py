@@ -260,5 +260,5 @@ def test_an_empty_dataset_that_was_deleted_may_have_been_there() -> None:
 
     store = MeddlingStore("create", create)
     with pytest.raises(CommitStateUnknownError):
-        kb.create_empty_dataset("u", store, schema=NEW.schema)
+        kb.create_empty_dataset(NEW.schema, "u", store)
     assert kb.open_dataset("u", store.inner).scan().to_arrow() == OLD
