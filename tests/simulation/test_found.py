@@ -262,3 +262,20 @@ def test_an_empty_dataset_that_was_deleted_may_have_been_there() -> None:
     with pytest.raises(CommitStateUnknownError):
         kb.create_empty_dataset(NEW.schema, "u", store)
     assert kb.open_dataset("u", store.inner).scan().to_arrow() == OLD
+
+
+def test_nobody_builds_on_a_header_beside_one_that_was_missed() -> None:
+    """The JSON header was asked for before it was there, and the msgpack header, which gives way, seen after it."""
+    store = MeddlingStore("", lambda act: [None, *act()[1:]])
+    kb.write_dataset(NEW, "u", store.inner)
+    other = open_store(f"memory://{uuid.uuid4().hex}")
+    kb.write_dataset(OLD, "u", other, header_format="msgpack")
+    for info in other.list("u"):
+        store.inner.put(info.key, other.get(info.key).data)
+
+    store.verb, store.readings = "get_many", 1000
+    with suppress(CommitConflictError):
+        kb.update_dataset(pa.table({"v1": [3]}), "u", store)
+    kb.update_dataset(pa.table({"v1": [4]}), "u", store.inner)
+
+    assert sorted(kb.open_dataset("u", store.inner).scan().to_arrow()["v1"].to_pylist()) in ([2, 4], [2, 3, 4])

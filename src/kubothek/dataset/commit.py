@@ -233,7 +233,7 @@ def _settled(found: Snapshot | None, before: Snapshot | None) -> Snapshot | None
     ``before`` is the state on which we lost the race. Where other software won it, a header of ours is kept first: it
     may be the one by which the foreign header is recognised.
     """
-    if found is not None and found.shadowed:
+    if found is not None:
         found = settle_rivals(found)
     if found is not None:
         found = wait_for_turn(found)
