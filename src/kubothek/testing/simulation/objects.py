@@ -85,8 +85,8 @@ class Objects:
     def create_late(self, key: str, data: bytes, by: Run | None, asked: int) -> SwapOutcome:
         """Put an object if nothing is there, and nothing has been there since the moment at which this was asked for.
 
-        A creation without an answer that still arrives when others have created or deleted the object meanwhile, or
-        the same client has by another request, would bring back what is gone. No client of a store without fences can
+        A creation without an answer that still arrives, or arrives again, when others have created or deleted the
+        object meanwhile, or the same client has by another request, would bring back what is gone. No client of a store without fences can
         prevent that.
         """
         was = any(life.born > asked or _outlasts(life.ended_by, asked) for life in self.lives.get(key, ()))
