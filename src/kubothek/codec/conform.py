@@ -85,10 +85,10 @@ def assemble(
 
 def concat_rows(tables: Iterable[pa.Table], schema: pa.Schema) -> pa.Table:
     """Put tables of one schema together, dictionaries unified; rows without columns are counted."""
-    tables = list(tables)
+    tables = [table for table in tables if table.num_rows]  # some consumers end at the first chunk that is empty
     if not schema.names:  # concatenation would forget how many rows there are
         return counted(sum(table.num_rows for table in tables))
-    table = pa.concat_tables([schema.empty_table(), *tables])
+    table = pa.concat_tables(tables or [schema.empty_table()])
     encoded = [pa.types.is_dictionary(kind) and not pa.types.is_null(kind.value_type) for kind in schema.types]
     if not any(encoded):
         return table
