@@ -86,8 +86,8 @@ class Objects:
         """Put an object if nothing is there, and nothing has been there since the moment at which this was asked for.
 
         A creation without an answer that still arrives, or arrives again, when others have created or deleted the
-        object meanwhile, or the same client has by another request, would bring back what is gone. No client of a store without fences can
-        prevent that.
+        object meanwhile, or the same client has by another request, would bring back what is gone. No client of a store
+        without fences can prevent that.
         """
         was = any(life.born > asked or _outlasts(life.ended_by, asked) for life in self.lives.get(key, ()))
         return LostRace() if was else self.create(key, data, by)
