@@ -85,7 +85,7 @@ def assemble(
 
 def concat_rows(tables: Iterable[pa.Table], schema: pa.Schema) -> pa.Table:
     """Put tables of one schema together, dictionaries unified; rows without columns are counted."""
-    tables = [table for table in tables if table.num_rows]  # some consumers end at the first chunk that is empty
+    tables = [table for table in tables if table.num_rows]  # no chunk is empty
     if not schema.names:  # concatenation would forget how many rows there are
         return counted(sum(table.num_rows for table in tables))
     table = pa.concat_tables(tables or [schema.empty_table()])

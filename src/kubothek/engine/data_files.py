@@ -95,7 +95,7 @@ class FileScan:
             schema = pa.schema([self.record.field(name) for name in self.columns])
             return concat_rows(self._stream_csv(), schema)
         with self._opened() as file:
-            return self._decode_groups(file, possible_groups(file.metadata, self.condition, self.constants))
+            return self._decode_groups(file, self._possible(file))
 
     def matching(self, parts: Sequence[Decoded]) -> pa.Table:
         """Return the rows of decoded files of which the same is wanted as of this one."""
@@ -110,16 +110,17 @@ class FileScan:
         with self._opened() as file:
             if file.metadata.num_rows > SMALL_FILE_ROWS:
                 return None
-            return self._decode_groups(file, possible_groups(file.metadata, self.condition, self.constants))
+            return self._decode_groups(file, self._possible(file))
+
+    def _possible(self, file: RangedParquet) -> Sequence[int]:
+        return possible_groups(file.metadata, self.condition, self.constants)
 
     def step(self) -> Made[pa.Table]:
         """Return the first of the rows, and the steps that read the others; raises as :meth:`read` does."""
         if data_suffix(self.key) != ".parquet":
             return steps_of(self._stream_csv())()
         with self._opened() as file:
-            runs = cut_runs(
-                file.metadata, possible_groups(file.metadata, self.condition, self.constants), self.record.names
-            )
+            runs = cut_runs(file.metadata, self._possible(file), self.record.names)
             known = Known(file.metadata, file.again())
             if not runs or runs[0].batch_rows:
                 return Made((), self._steps(known, runs))

@@ -18,7 +18,7 @@ import pyarrow as pa
 from kubothek.codec.conform import concat_rows
 from kubothek.engine.join import sorted_order, take
 from kubothek.engine.reading import UnitReader
-from kubothek.engine.steps import Made, in_threads, once
+from kubothek.engine.steps import in_threads, once
 from kubothek.engine.writing import cut_runs
 from kubothek.model.read_plan import PARTITION_PREFIX, ReadPlan
 from kubothek.plan.tasks import units_at_once
@@ -58,12 +58,8 @@ def read_units(store: Store, plan: ReadPlan) -> Generator[pa.Table, None, None]:
 def read_table(store: Store, plan: ReadPlan) -> pa.Table:
     """Return all rows of a plan, in order."""
     reader = UnitReader(store, plan)
-    tables = in_threads((partial(_run, reader, *run) for run in reader.runs()), count_threads(store, plan))
+    tables = map_in_threads(lambda run: reader.read_run(*run), reader.runs(), count_threads(store, plan))
     return concat_rows(tables, plan.schema)
-
-
-def _run(reader: UnitReader, start: int, stop: int) -> Made[pa.Table]:
-    return Made((reader.read_run(start, stop),))
 
 
 def read_groups(
