@@ -142,7 +142,7 @@ def _panel(axes: Axes, name: str, curves: Sequence[Curve], contenders: Sequence[
     low, high = axes.get_ylim()
     ends = [curve.points[-1].seconds for curve in curves]
     for curve, y in zip(curves, apart(ends, (high / low) ** 0.075), strict=True):
-        slope = "" if curve.slope is None else f", slope {curve.slope:.2f}"
+        slope = "" if curve.slope is None else f", slope {curve.slope:z.2f}"
         axes.annotate(
             curve.contender + slope,
             (1.02, y),

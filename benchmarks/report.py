@@ -79,7 +79,7 @@ def table_of_curves(curves: Sequence[Curve]) -> Figures:
         (f"{x:,.10g}", *(_cost(points.get(x)) for points in places.values()))
         for x in sorted({point.x for curve in curves for point in curve.points})
     )
-    slopes = ("slope", *("" if curve.slope is None else f"{curve.slope:.2f}" for curve in curves))
+    slopes = ("slope", *("" if curve.slope is None else f"{curve.slope:z.2f}" for curve in curves))
     notes = dict.fromkeys(f"{curve.contender}: {curve.note}" for curve in curves if curve.note)
     headings = (curves[0].x, *(f"{contender}, s" for contender in places))
     return Figures(curves[0].name, headings, (*lines, slopes), "\n\n".join(notes))

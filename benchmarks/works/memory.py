@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 from benchmarks.data import Size
-from benchmarks.figures import Figures
+from benchmarks.figures import Figures, Goal
 from benchmarks.peak import HEAP, PARTITIONS, measured
 
 TIMES = 20
@@ -32,12 +32,17 @@ def memory(directory: Path, size: Size) -> Figures:
             assert found["rows"] == rows, f"{work} has {found['rows']} rows, not {rows}"
             peaks[work].append(found["peak"])
     shutil.rmtree(folder)
+    least, most = peaks["write"]
+    growth = most / least
     names = {"write": "write task on Spark, Python worker", "read": "scan.batches() in a process"}
     return Figures(
         "memory",
         ("peak in MiB", *(f"{rows:,} rows" for rows in sizes), f"growth, {TIMES} times the rows"),
         tuple((names[work], *(f"{peak:,.0f}" for peak in p), f"{p[1] / p[0]:.2f}") for work, p in peaks.items()),
-        f"Goal of the write task: at most {GROWTH} times, and at most {LIMIT} MiB.",
+        goals=(
+            Goal("write task", f"its own at 1/{TIMES} of the rows", f"{growth:.2f}", f"≤ {GROWTH}", growth <= GROWTH),
+            Goal("write task", "memory", f"{most:,.0f} MiB", f"≤ {LIMIT} MiB", most <= LIMIT),
+        ),
     )
 
 
