@@ -18,7 +18,11 @@ BUCKETS = 16
 
 
 def table(spark: SparkSession, cube: StoredCube, dataset: str) -> DataFrame:
-    """Return the table of a dataset; a session that does not know it yet is told where it is."""
+    """Return the table of a dataset; a session that does not know it yet is told where it is.
+
+    Joins may rely on the order of its files, of which there is one per bucket, and do not sort again.
+    """
+    spark.conf.set("spark.sql.legacy.bucketedTableScan.outputOrdering", "true")
     name, folder = f"{cube.cube.uuid_prefix}_{dataset}", cube.folder.parent / "tables" / dataset
     if not (folder / "_SUCCESS").exists():
         _write(spark, cube, dataset, name, folder)

@@ -9,16 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.figures import Goal
-
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What one place of a curve costs: ``seconds``, and the peak of memory in MiB where that was measured."""
+    """How many seconds one place of a curve costs."""
 
     x: float
     seconds: float
-    peak_mib: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +31,6 @@ class Curve:
     contender: str
     points: tuple[Point, ...]
     note: str = ""
-    goals: tuple[Goal, ...] = ()
 
     @property
     def slope(self) -> float | None:

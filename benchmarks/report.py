@@ -13,7 +13,7 @@ from statistics import median
 
 from rich.table import Table
 
-from benchmarks.curves import Curve, Point
+from benchmarks.curves import Curve
 from benchmarks.figures import Figures, three_digits
 from benchmarks.results import Result, Results
 from benchmarks.timing import Measurement, Timed
@@ -76,7 +76,7 @@ def table_of_curves(curves: Sequence[Curve]) -> Figures:
     """Return curves of one name as a table: a line per place, a column per contender, and the slopes below."""
     places = {curve.contender: {point.x: point for point in curve.points} for curve in curves}
     lines = (
-        (f"{x:,.10g}", *(_cost(points.get(x)) for points in places.values()))
+        (f"{x:,.10g}", *(three_digits(points[x].seconds) if x in points else "" for points in places.values()))
         for x in sorted({point.x for curve in curves for point in curve.points})
     )
     slopes = ("slope", *("" if curve.slope is None else f"{curve.slope:z.2f}" for curve in curves))
@@ -177,12 +177,6 @@ def _spread(numbers: Sequence[float]) -> str:
     """Return the median, and the smallest and largest number in brackets where they say more."""
     middle, least, most = map(three_digits, (median(numbers), min(numbers), max(numbers)))
     return middle if least == most else f"{middle} ({least} to {most})"
-
-
-def _cost(point: Point | None) -> str:
-    if point is None:
-        return ""
-    return three_digits(point.seconds) + ("" if point.peak_mib is None else f" ({point.peak_mib:,.0f} MiB)")
 
 
 def _used(told: Callable[[Sequence[Usage]], str], timed: Timed) -> str:

@@ -46,8 +46,7 @@ class Result:
         """Yield all goals; what failed is one that was not reached."""
         for one in self.measurements:
             yield from one.goals()
-        alone: tuple[Figures | Curve, ...] = (*self.figures, *self.curves)
-        for other in alone:
+        for other in self.figures:
             yield from other.goals
         for part in self.failures:
             yield Goal(part, "", "failed", "", reached=False)

@@ -1,15 +1,17 @@
 """How long each contender of a case takes, and whether all of them give the same rows.
 
 Contenders run in turn, round after round, so that whatever else the machine does hits all of them alike. The first
-round warms up and is not timed. Every result is compared with the first contender's before its time counts. Ratios are
-taken within a round, and their median is reported: it holds where the seconds themselves depend on the day.
+round warms up and is not timed; each following one begins with another contender, so that nobody always comes after
+the same one. Every result is compared with the first contender's before its time counts. Ratios are taken within a
+round, and their median is reported: it holds where the seconds themselves depend on the day.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -34,9 +36,10 @@ class Contender:
     """One way to do the work.
 
     ``run`` is timed; ``rows`` turns what it returns into a table to compare, and cleans up, off the clock. ``goal`` is
-    how many times the first contender's time this one should need at least, ``at_most`` how many seconds it may need;
-    ``None`` where it is only reported. A contender in another process takes the time itself; ``seconds`` finds it in
-    what ``run`` returns, as ``requests`` finds how often a store was asked that counts.
+    how many times the first contender's time this one should need at least, ``None`` where it is only reported. Of the
+    contenders of one ``group``, which are ways to use the same software, the goal is about the fastest alone. A
+    contender in another process takes the time itself; ``seconds`` finds it in what ``run`` returns, as ``requests``
+    finds how often a store was asked that counts.
     """
 
     name: str
@@ -45,7 +48,7 @@ class Contender:
     goal: float | None = None
     seconds: Callable[[Any], float] | None = None
     requests: Callable[[Any], int] | None = None
-    at_most: float | None = None
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class Case:
     reason: str = ""
 
     def __post_init__(self) -> None:
-        if not self.reason and all(one.goal is None and one.at_most is None for one in self.contenders):
+        if not self.reason and all(one.goal is None for one in self.contenders):
             raise ValueError(f"{self.work}, {self.name}: no contender has a goal, and no reason is given")
 
 
@@ -84,7 +87,7 @@ class Timed:
     rounds: tuple[Round, ...]
     ratios: tuple[float, ...]
     failure: str = ""
-    at_most: float | None = None
+    group: str = ""
 
     @property
     def seconds(self) -> tuple[float, ...]:
@@ -97,17 +100,11 @@ class Timed:
         return median(self.ratios) if self.ratios else None
 
     def goals(self, case: str) -> Iterator[Goal]:
-        """Yield the goals that this contender sets, with what was found."""
+        """Yield the goal that this contender sets, where it sets one, with what was found."""
         if self.goal is not None:
             found = "failed" if self.ratio is None else three_digits(self.ratio)
             reached = None if self.ratio is None else self.ratio >= self.goal
             yield Goal(case, self.name, found, f"≥ {three_digits(self.goal)}", reached)
-        if self.at_most is not None:
-            took = median(self.seconds) if self.rounds else None
-            found = "failed" if took is None else f"{three_digits(took)} s"
-            yield Goal(
-                case, "the clock", found, f"≤ {self.at_most:g} s", None if took is None else took <= self.at_most
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +117,13 @@ class Measurement:
     note: str = ""
 
     def goals(self) -> Iterator[Goal]:
-        """Yield the goals of all contenders."""
+        """Yield the goals of all contenders; of those of a group only the fastest one's."""
+        groups: dict[str, list[Timed]] = {}
         for timed in self.timed:
-            yield from timed.goals(self.name)
+            groups.setdefault(timed.group or timed.name, []).append(timed)
+        for group in groups.values():
+            fastest = min(group, key=lambda timed: inf if timed.ratio is None else timed.ratio)
+            yield from fastest.goals(self.name)
 
 
 def measure(
@@ -150,29 +151,37 @@ def measure(
     """
     taken: dict[str, list[Round]] = {contender.name: [] for contender in case.contenders}
     failures: dict[str, str] = {}
+    yardstick = case.contenders[0]
     for number in range(rounds + 1):
-        expected: pa.Table | None = None
-        for contender in case.contenders:
+        found: dict[str, pa.Table] = {}
+        for contender in in_turn(case.contenders, number):
             if contender.name in failures:
                 continue
             try:
-                one, rows = _run(contender, clock, meter)
+                one, found[contender.name] = _run(contender, clock, meter)
             except Exception as error:
-                if expected is None:  # a rival may fail in its own way (out of memory), the first may not
+                if contender is yardstick:  # a rival may fail in its own way (out of memory), the first may not
                     raise
                 failures[contender.name] = said(error)
                 continue
-            expected = rows if expected is None else expected
-            assert_same_rows(rows, expected, f"{case.work}, {case.name}: {contender.name}")
             if number:
                 taken[contender.name].append(one)
-    first = [one.seconds for one in taken[case.contenders[0].name]]
+        for name, rows in found.items():
+            assert_same_rows(rows, found[yardstick.name], f"{case.work}, {case.name}: {name}")
+    first = [one.seconds for one in taken[yardstick.name]]
     timed = []
     for contender in case.contenders:
-        own, failure = taken[contender.name], failures.get(contender.name, "")
-        ratios = () if failure else tuple(round(one.seconds / other, 4) for one, other in zip(own, first, strict=True))
-        timed.append(Timed(contender.name, contender.goal, tuple(own), ratios, failure, contender.at_most))
+        failure = failures.get(contender.name, "")
+        own = () if failure else tuple(taken[contender.name])
+        ratios = tuple(round(one.seconds / other, 4) for one, other in zip(own, first, strict=not failure))
+        timed.append(Timed(contender.name, contender.goal, own, ratios, failure, contender.group))
     return Measurement(case.work, case.name, tuple(timed), " ".join(filter(None, (case.note(), case.reason))))
+
+
+def in_turn(contenders: Sequence[Contender], number: int) -> Sequence[Contender]:
+    """Return the contenders in the order of a round: each one begins with the next of them."""
+    begin = number % len(contenders)
+    return (*contenders[begin:], *contenders[:begin])
 
 
 def said(error: BaseException) -> str:

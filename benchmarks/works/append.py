@@ -1,9 +1,9 @@
 """The append of one partition to a dataset that has many, in this process, against everyone else.
 
 Each appends twenty rows of a partition that is not there yet, to a table that it opens first, as a job does that runs
-every hour. Kubothek brings the commit to the disk; the others leave that to the system. Plateau and Kartothek have a
-copy of the dataset each, since they would take what Kubothek notes out of the header. What was appended is read back
-before a time counts.
+every hour. Kubothek brings the commit to the disk; the others leave that to the system. The tables are made for each
+case anew. Plateau and Kartothek have a copy of the dataset each, since they would take what Kubothek notes out of the
+header. What was appended is read back before a time counts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from benchmarks.timing import Case, Contender
 from benchmarks.works.growth import curves
 from benchmarks.works.metadata import UUID, Known
 from benchmarks.works.opening import many, rows, scan_iceberg
-from benchmarks.works.others import Other, running, table_in, told
+from benchmarks.works.others import Other, running, told
 from benchmarks.works.peers import in_sql, plain
 
 
@@ -51,7 +51,9 @@ def counts(size: Size) -> tuple[int, ...]:
 
 def case(directory: Path, count: int, others: tuple[Other, ...]) -> Case:
     """Let everyone append one partition in each round, the same for all."""
-    known, first = many(directory, count), time.time_ns()
+    folder = directory / "append"
+    shutil.rmtree(folder, ignore_errors=True)
+    known, first = many(folder, count), time.time_ns()
 
     def contender(
         name: str, append: Callable[[pa.Table], Any], found: Callable[[int], pa.Table], **more: Any
@@ -69,11 +71,12 @@ def case(directory: Path, count: int, others: tuple[Other, ...]) -> Case:
 
         def append(table: pa.Table) -> Any:
             pq.write_table(table, frame)  # off the clock: the other process takes the time
-            return other.ask("append", store=str(folder), rows=str(frame), partition_on=["p"])
+            other.ask("load", rows=str(frame))
+            return other.ask("append", store=str(folder), partition_on=["p"])
 
         def found(p: int) -> pa.Table:
-            other.ask("find", store=str(folder), predicates=[[["p", "==", p]]], out=str(frame))
-            return table_in(frame)
+            other.ask("find", store=str(folder), predicates=[[["p", "==", p]]])
+            return other.fetch(frame)
 
         return contender(other.name, append, found, goal=1, seconds=lambda result: told(result[1]))
 

@@ -21,7 +21,7 @@ from benchmarks.works.growth import curves
 from benchmarks.works.lookup_tables import frames
 from benchmarks.works.metadata import UUID
 from benchmarks.works.opening import files
-from benchmarks.works.others import Other, running, table_in, told
+from benchmarks.works.others import Other, running, told
 
 FILES = 100
 _AGAINST_OTHERS = 1_000_000
@@ -64,8 +64,8 @@ def building(directory: Path, values: int, others: tuple[Other, ...]) -> Case:
         out = store.parent / f"{store.name}.parquet"
 
         def found(_: object) -> pa.Table:
-            other.ask("plan", store=str(store), predicates=predicates(values), out=str(out))
-            return table_in(out)
+            other.ask("plan", store=str(store), predicates=predicates(values))
+            return other.fetch(out)
 
         run = lambda: other.ask("index", store=str(store), columns=["i1"])
         return Contender(other.name, run, found, goal=1, seconds=told)

@@ -23,6 +23,7 @@ from benchmarks.works.lookup_tables import SEED, Tables, in_tiny_files, written_
 from benchmarks.works.others import Other, running
 from benchmarks.works.peers import in_arrow, in_duckdb, in_iceberg, in_polars, in_sql, plain
 
+DELTA = "delta-rs"
 SMALL = 10_000
 """Files up to which PyArrow is given the files of a Delta table; with more it takes it half a minute to be ready."""
 
@@ -53,13 +54,13 @@ def cold(tables: Tables, others: Sequence[Other], name: str, column: str, values
     contenders = [
         Contender("Kubothek", lambda: in_kubothek(tables.open(), *asked)),
         *(through(one, tables, *asked, opened=False) for one in others),
-        Contender("delta-rs, DataFusion", lambda: in_sql(tables.open_delta(), *asked), plain, goal=1),
+        Contender("delta-rs, DataFusion", lambda: in_sql(tables.open_delta(), *asked), plain, 1, group=DELTA),
         Contender("PyIceberg", lambda: in_iceberg(tables.open_iceberg(), *asked), plain, goal=1),
     ]
     if tables.files <= SMALL:
         contenders.append(
             Contender(
-                "delta-rs, PyArrow", lambda: in_arrow(tables.open_delta().to_pyarrow_dataset(), *asked), plain, goal=1
+                "delta-rs, PyArrow", lambda: in_arrow(opened_by_arrow(tables), *asked), plain, 1, group="delta-rs"
             )
         )
     if tables.pattern is not None:
@@ -80,8 +81,10 @@ def warm(tables: Tables, others: Sequence[Other], name: str, column: str, values
         (
             Contender("Kubothek", partial(in_kubothek, tables.open(), *asked)),
             *(through(one, tables, *asked, opened=True) for one in others),
-            Contender("delta-rs, DataFusion", partial(in_sql, delta, *asked), plain, goal=1),
-            Contender("delta-rs, PyArrow", partial(in_arrow, opened_by_arrow(tables), *asked), plain, goal=1),
+            Contender("delta-rs, DataFusion", partial(in_sql, delta, *asked), plain, 1, group=DELTA),
+            Contender(
+                "delta-rs, PyArrow", partial(in_arrow, opened_by_arrow(tables), *asked), plain, 1, group="delta-rs"
+            ),
             Contender("PyIceberg", partial(in_iceberg, tables.open_iceberg(), *asked), plain, goal=1),
         ),
     )

@@ -48,25 +48,19 @@ class Other:
             raise RuntimeError(f"{self.name}: {found['error']}")
         return found
 
+    def fetch(self, out: Path) -> pa.Table:
+        """Return what it found last, by way of a file, without what only pandas wants to know."""
+        self.ask("fetch", out=str(out))
+        return pq.ParquetFile(out).read().replace_schema_metadata()
+
     def contender(self, goal: float | None, out: Path, do: str, **request: Any) -> Contender:
-        """Let it find something and put that into a file."""
-        return Contender(
-            self.name,
-            partial(self.ask, do, out=str(out), **request),
-            lambda _: table_in(out),
-            goal=goal,
-            seconds=told,
-        )
+        """Let it find something, and fetch that by way of a file."""
+        return Contender(self.name, partial(self.ask, do, **request), lambda _: self.fetch(out), goal, told)
 
 
 def told(answer: dict[str, Any]) -> float:
     """Return how long it took, as the other process says."""
     return float(answer["seconds"])
-
-
-def table_in(path: Path) -> pa.Table:
-    """Return what another process found, without what only pandas wants to know."""
-    return pq.ParquetFile(path).read().replace_schema_metadata()
 
 
 @contextmanager

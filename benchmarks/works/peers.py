@@ -8,6 +8,7 @@ look, so that they look at the statistics in the footer of every file.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -35,17 +36,22 @@ def in_iceberg(table: IcebergTable, column: str, values: Sequence[Any]) -> pa.Ta
     return table.scan(row_filter=In(column, values)).to_arrow()
 
 
-def in_polars(pattern: str, column: str, values: Sequence[Any], *, hive: bool = False) -> pa.Table:
+def in_polars(pattern: str, column: str, values: Sequence[Any]) -> pa.Table:
     """Look up in plain files."""
-    rows = pl.scan_parquet(pattern, hive_partitioning=hive)
+    rows = pl.scan_parquet(pattern)
     return rows.filter(pl.col(column).is_in(list(values))).collect().to_arrow()
 
 
-def in_duckdb(pattern: str, column: str, values: Sequence[Any], *, hive: bool = False) -> pa.Table:
+def in_duckdb(pattern: str, column: str, values: Sequence[Any]) -> pa.Table:
     """Look up in plain files."""
-    source = f"read_parquet('{pattern}', hive_partitioning = {hive})"
-    with duckdb.connect() as connection:
-        return connection.sql(f"FROM {source} WHERE {column} IN ({_listed(values)})").to_arrow_table()
+    source = f"read_parquet('{pattern}', hive_partitioning = false)"
+    return connected().sql(f"FROM {source} WHERE {column} IN ({_listed(values)})").to_arrow_table()
+
+
+@cache
+def connected() -> duckdb.DuckDBPyConnection:
+    """Return the one connection to DuckDB that this process keeps, as its users do."""
+    return duckdb.connect()
 
 
 def _listed(values: Sequence[Any]) -> str:

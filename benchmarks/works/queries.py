@@ -10,10 +10,9 @@ in SQL and chooses the order of joins itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 
-import duckdb
 import polars as pl
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -22,6 +21,7 @@ import kubothek as kb
 from benchmarks.bucketed import table
 from benchmarks.data import KEYS, StoredCube
 from benchmarks.timing import Contender
+from benchmarks.works.peers import connected
 
 BEST = 2.0
 """The goal against Spark SQL that was told how to join, or had its tables prepared."""
@@ -103,9 +103,13 @@ def on_spark(
 
     yield contender("Kubothek", lambda: ask(cube, question).to_spark(spark), None)
     yield contender("Spark SQL", partial(stored, spark, cube, question), default)
-    yield contender("broadcast hint", partial(stored, spark, cube, question, "broadcast"), best)
-    yield contender("shuffle-hash hint", partial(stored, spark, cube, question, "shuffle_hash"), best)
-    yield contender("bucketed tables", partial(join, partial(table, spark, cube), cube, question), best)
+    tuned = {
+        "broadcast hint": partial(stored, spark, cube, question, "broadcast"),
+        "shuffle-hash hint": partial(stored, spark, cube, question, "shuffle_hash"),
+        "bucketed tables": partial(join, partial(table, spark, cube), cube, question),
+    }
+    for name, frame in tuned.items():
+        yield replace(contender(name, frame, best), group="tuned")
 
 
 def in_kubothek(cube: StoredCube, question: Question) -> pa.Table:
@@ -136,12 +140,11 @@ def in_duckdb(cube: StoredCube, question: Question) -> pa.Table:
     """Join files in SQL."""
     joins = [
         f"{question.how(dataset)} JOIN {_files(cube, dataset)} USING ({', '.join(KEYS)})"
-        for dataset in cube.enrichments
+        for dataset in question.joined(cube)
     ]
     wanted = "*" if question.columns is None else ", ".join((*KEYS, *question.columns))
     asked = f"SELECT {wanted} FROM {_files(cube, 'seed')} {' '.join(joins)} WHERE {question.where or 'true'}"  # noqa: S608  ours
-    with duckdb.connect() as connection:
-        return connection.sql(asked).to_arrow_table()
+    return connected().sql(asked).to_arrow_table()
 
 
 def _files(cube: StoredCube, dataset: str) -> str:

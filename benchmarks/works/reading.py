@@ -3,7 +3,8 @@
 The rows lie in a hundred partitions of many files each. A partition is a hundredth; so are the files that hold one
 value of ``i1``, which an index tells, and statistics too; rows with ``n1 < 10`` are in every file. Plateau and
 Kartothek read the dataset that Kubothek wrote, which has their format, indices included; delta-rs, PyIceberg, Polars
-and DuckDB read the same files. Everyone opens, plans and reads all columns.
+and DuckDB read the same files. Everyone opens, plans and reads all columns. Plateau and Kartothek give frames of
+pandas, everyone else Arrow; what a frame costs Kubothek is shown as well.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -25,7 +25,7 @@ from benchmarks.data import Size
 from benchmarks.timing import Case, Contender
 from benchmarks.works.metadata import UUID, Known, files_of, tell_delta, tell_iceberg
 from benchmarks.works.others import Other, running
-from benchmarks.works.peers import plain
+from benchmarks.works.peers import connected, plain
 
 PARTITIONS = 100
 _NUMBERS, _FRACTIONS = ("p", "x", "i1", "n1"), ("v1", "v2")
@@ -78,6 +78,11 @@ def case(known: Known, others: Sequence[Other], question: Question) -> Case:
             Contender("Kubothek", lambda: known.open().scan(where=question.where).to_arrow()),
             *(one.contender(GOALS.get(one.name), out / f"{one.name}.parquet", "find", **request) for one in others),
             *(Contender(name, way, plain) for name, way in ways.items()),
+            Contender(
+                "Kubothek, to pandas",
+                lambda: known.open().scan(where=question.where).to_pandas(),
+                lambda frame: plain(pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()),
+            ),
         ),
         reason="" if others else "Plateau, against which the goal is, is not here.",
     )
@@ -99,8 +104,7 @@ def by_polars(known: Known, question: Question) -> pa.Table:
 def by_duckdb(known: Known, question: Question) -> pa.Table:
     """Ask in SQL; folders tell the partition."""
     source = f"read_parquet('{known.files}/p=*/*.parquet', hive_partitioning = true)"
-    with duckdb.connect() as connection:
-        return connection.sql(f"FROM {source} WHERE {question.where}").to_arrow_table()
+    return connected().sql(f"FROM {source} WHERE {question.where}").to_arrow_table()
 
 
 def make_rows(folder: Path, size: Size) -> Known:

@@ -69,7 +69,7 @@ def case(folder: Path, port: int, name: str, where: str | None, columns: list[st
     """Open, plan and read, and tell what that took of the store."""
     used: dict[str, dict[str, int]] = {}
 
-    def contender(name: str, read: Callable[[], pa.Table], goal: float | None = None) -> Contender:
+    def contender(name: str, read: Callable[[], pa.Table], goal: float | None = None, group: str = "") -> Contender:
         def run() -> Found:
             asked(port)
             rows = read()
@@ -79,7 +79,7 @@ def case(folder: Path, port: int, name: str, where: str | None, columns: list[st
             used[name] = found.used
             return plain(found.rows)
 
-        return Contender(name, run, rows, goal, requests=lambda found: found.used["requests"])
+        return Contender(name, run, rows, goal, requests=lambda found: found.used["requests"], group=group)
 
     def note() -> str:
         trips = used["Kubothek"]["round_trips"]
@@ -96,8 +96,8 @@ def case(folder: Path, port: int, name: str, where: str | None, columns: list[st
         name,
         (
             contender("Kubothek", ways.kubothek),
-            contender("delta-rs, DataFusion", ways.delta, 1),
-            contender("delta-rs, PyArrow", ways.delta_in_arrow, 1),
+            contender("delta-rs, DataFusion", ways.delta, 1, "delta-rs"),
+            contender("delta-rs, PyArrow", ways.delta_in_arrow, 1, "delta-rs"),
             contender("PyIceberg", ways.iceberg, 1),
             contender("Polars", ways.polars, 1),
         ),

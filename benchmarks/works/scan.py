@@ -25,7 +25,7 @@ AT_MOST, SELECTIVE = 1 / 1.05, 1 / 0.6
 
 
 def cases(spark: SparkSession, data: Data) -> Iterator[Case]:
-    """Three columns of ten, 2 % of the rows, few of the files by partition and by index, and everything."""
+    """Three columns of eleven, 2 % of the rows, few of the files by partition and by index, and everything."""
     few = f"p < {max(data.size.partitions // 16, 1)}"
     yield _case(spark, data, "3 of 11 columns", SUMMED, None, sums, AT_MOST)
     yield _case(spark, data, "2 % of the rows", SUMMED, "n1 < 20", sums, SELECTIVE)

@@ -80,8 +80,8 @@ def _case(
         "data source",
         name,
         (
-            Contender("data source", lambda: finish(source())),
-            Contender("mapInArrow", lambda: finish(tasks())),
+            Contender("Kubothek, data source", lambda: finish(source())),
+            Contender("Kubothek, mapInArrow", lambda: finish(tasks())),
             Contender("Spark's reader", lambda: finish(own())),
         ),
         reason="Three ways of which a user chooses one; the goals are those of the scan and of the cube query.",

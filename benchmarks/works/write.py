@@ -64,8 +64,8 @@ def _case(spark: SparkSession, data: Data, partitions: int) -> Case:
         (
             Contender("Kubothek", partial(_ours, spark, data, p), stored),
             Contender("Spark's writer", theirs, partial(_taken, p, "*/*.parquet"), GOALS[partitions]),
-            Contender("data source, sorted", partial(through_source, p, *SORTED), stored),
-            Contender("data source, unsorted", through_source, stored),
+            Contender("Kubothek, data source, sorted", partial(through_source, p, *SORTED), stored),
+            Contender("Kubothek, data source, unsorted", through_source, stored),
         ),
     )
 

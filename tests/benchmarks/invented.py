@@ -70,7 +70,7 @@ def scanned(seconds: float = 4.0, goal: float = 5.0, **changes: object) -> Resul
 def opened() -> Result:
     """Return the result of curves, one linear and one constant."""
     places = (10.0, 1_000.0, 100_000.0)
-    ours = tuple(Point(x, 0.01, 80.0) for x in places)
+    ours = tuple(Point(x, 0.01) for x in places)
     theirs = tuple(Point(x, x / 1000) for x in places[:2])
     curves = (
         Curve("opening", "open", "partitions", "Kubothek", ours),

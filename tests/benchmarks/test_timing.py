@@ -18,11 +18,16 @@ def test_ratios() -> None:
     assert (list(ours.goals("all")), list(theirs.goals("all"))) == ([], [Goal("all", "theirs", "3.50", "≥ 3.50", True)])
 
 
-def test_goal_of_the_clock() -> None:
-    """A contender may have so many seconds, whatever others take."""
+def test_goal_of_a_group() -> None:
+    """Of the ways to use the same software, the fastest one's goal counts, alone."""
     clock = Clock()
-    case = Case("open", "all", (Contender("ours", clock.takes(0.7), at_most=0.5),))
-    assert list(measure(case, 1, clock, NoMeter).goals()) == [Goal("all", "the clock", "0.700 s", "≤ 0.5 s", False)]
+    ways = [Contender(name, clock.takes(took), goal=2.0, group="Spark") for name, took in (("a", 9), ("b", 3))]
+    fails = Contender("c", failing, goal=2.0, group="Spark")
+    found = measure(clock.case(*ways, fails, Contender("other", clock.takes(8), goal=3.0)), 1, clock, NoMeter)
+    assert [(goal.against, goal.found, goal.reached) for goal in found.goals()] == [
+        ("b", "1.50", False),
+        ("other", "4.00", True),
+    ]
 
 
 def test_no_goal() -> None:
@@ -41,11 +46,11 @@ def test_own_clock() -> None:
 
 
 def test_contenders_take_turns() -> None:
-    """Each round runs every contender once."""
+    """Each round runs every contender once and begins with the next of them, after one in the order given."""
     order: list[str] = []
-    contenders = tuple(Contender(name, lambda n=name: order.append(n), lambda _: SUMS) for name in "ab")
-    measure(Case("scan", "all", contenders, reason="A test."), 2, meter=NoMeter)
-    assert order == ["a", "b"] * 3
+    contenders = tuple(Contender(name, lambda n=name: order.append(n), lambda _: SUMS) for name in "abc")
+    measure(Case("scan", "all", contenders, reason="A test."), 3, meter=NoMeter)
+    assert "".join(order) == "abc" + "bca" + "cab" + "abc"
 
 
 @pytest.mark.parametrize(
@@ -77,6 +82,13 @@ def test_rival_fails() -> None:
     assert [(len(t.seconds), t.ratio) for t in measurement.timed] == [(2, 1), (0, None)]
     assert measurement.timed[1].failure == "MemoryError: no more of it"
     assert list(measurement.goals()) == [Goal("all columns", "theirs", "failed", "≥ 2.00", None)]
+
+
+def test_rival_fails_late() -> None:
+    """A rival that fails in a later round has no figure."""
+    clock, turns = Clock(), iter([SUMS, SUMS])
+    measurement = measure(clock.case(Contender("theirs", lambda: next(turns))), 2, clock, NoMeter)
+    assert [(len(t.seconds), t.ratio) for t in measurement.timed] == [(2, 1), (0, None)]
 
 
 def test_kubothek_fails() -> None:
