@@ -13,7 +13,7 @@ from tests.simulation.mutations import MUTATIONS, SEEDS
 from kubothek.testing.simulation import Report, run_schedule
 from kubothek.testing.simulation.runs import Fault, Outcome
 
-BLOCKS, SCHEDULES = 12, 100
+BLOCKS, SCHEDULES = 20, 100
 MOST_SCHEDULES = 2000
 
 
