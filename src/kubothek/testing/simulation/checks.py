@@ -50,7 +50,7 @@ def _wrong_end(ledger: Ledger, tip: Entry) -> Iterator[str]:
         why = None if tip.header.is_withdrawn else f"it was deleted by {ended_by}"
     if why is None:
         return
-    for entry in () if tip.is_taken_back else tip.back():
+    for entry in () if tip.is_taken_back or tip.gives_way else tip.back():
         run = entry.run
         done = run is not None and run.outcome is Outcome.DONE
         if (
