@@ -273,6 +273,30 @@ def test_a_foreign_header_is_known_by_all_alike() -> None:
     assert adopt(once) is once
 
 
+def test_a_foreign_header_that_is_put_once_more(tmp_path: Path) -> None:
+    """By a repeated request, or from a backup: it is a commit of its own, which overwrote what came in between."""
+    store = open_store(str(tmp_path))
+    first = foreign(append(store, "a"), "x")
+    data, seen = store.get(first.key).data, [state_of(adopt(first)).commit]
+    for version, name in ((4, "b"), (6, "c")):
+        lost = state_of(append(store, name))
+        store.put(first.key, data)
+        again = adopt(load_snapshot("d", store))
+        state = state_of(again)
+        assert (state.version, state.incarnation, state.recent) == (
+            version,
+            lost.incarnation,
+            (*lost.recent, state.commit),
+        )
+        assert state.info is not None
+        assert state.info.overwrote == (lost.commit,)
+        seen.append(state.commit)
+        assert keep_base(store, again)
+        assert adopt(load_snapshot("d", store)).header == again.header
+    assert len(set(seen)) == 3
+    assert [one.version for one in list_versions("d", store, lost.incarnation)] == [*range(1, 7)]
+
+
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_what_a_foreign_header_overwrote(count: int) -> None:
     """Commits that came after the one which other software had read are named, newest first."""

@@ -6,6 +6,7 @@ import json
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -17,6 +18,7 @@ from kubothek.codec.header import decode_header
 from kubothek.errors import CommitConflictError, CommitStateUnknownError, StoreError
 from kubothek.store.interface import Doubtful
 from kubothek.store.open import open_store
+from kubothek.store.world import WORLD
 from kubothek.testing.stores import Call, WrappedStore
 
 JSON, MSGPACK = "u.by-dataset-metadata.json", "u.by-dataset-metadata.msgpack.zstd"
@@ -262,6 +264,24 @@ def test_an_empty_dataset_that_was_deleted_may_have_been_there() -> None:
     with pytest.raises(CommitStateUnknownError):
         kb.create_empty_dataset(NEW.schema, "u", store)
     assert kb.open_dataset("u", store.inner).scan().to_arrow() == OLD
+
+
+def test_an_empty_dataset_that_gave_way() -> None:
+    """It had no files that would tell; the other one that was beside it, and stays, tells that it was not deleted."""
+
+    def create(act: Callable[[], Any]) -> Any:
+        kb.write_dataset(OLD, "u", store.inner, header_format="msgpack")
+        return act()
+
+    def take_back(_: float) -> None:
+        with suppress(CommitConflictError):  # it had read the header that gave way
+            kb.update_dataset(OLD, "u", store.inner)
+
+    store = MeddlingStore("create", create)
+    store.inner.world, store.world = replace(WORLD, sleep=lambda _: None), replace(WORLD, sleep=take_back)
+    with pytest.raises(CommitConflictError):
+        kb.create_empty_dataset(NEW.schema, "u", store)
+    assert {*kb.open_dataset("u", store.inner).scan().to_arrow()["v1"].to_pylist()} == {1}
 
 
 def test_nobody_builds_on_a_header_beside_one_that_was_missed() -> None:

@@ -61,11 +61,17 @@ def settle_hidden(ours: Snapshot, found: Snapshot, change: ChangeSet, current: S
     raise unknown(ours.uuid, change, why)
 
 
-def _vanished(ours: Snapshot, change: ChangeSet) -> Lost:
-    """Settle what became of a new header that is not there any more: it gave way, or was deleted with its files."""
-    state, has_files = ours.header.state, any(part.files for part in change.added)  # else nothing would tell
-    if state is None or not has_files or may_be_deleted(ours.uuid, ours.store, change, state.incarnation):
-        raise unknown(ours.uuid, change, f"{ours.key!r} was deleted since", answer="another writer came in between")
+def _vanished(ours: Snapshot, change: ChangeSet, rival: Snapshot | None = None) -> Lost:
+    """Settle what became of a new header that is not there any more: it gave way, or was deleted with its files.
+
+    Where it had no files, a rival tells that was seen beside it: a deletion takes both away before it is over.
+    """
+    state, why = ours.header.state, f"{ours.key!r} was deleted since"
+    deleted = state is None or may_be_deleted(ours.uuid, ours.store, change, state.incarnation)
+    if not deleted and not any(part.files for part in change.added):
+        deleted = rival is None or patiently(partial(_look, rival), ours.uuid, change, ours.store.world, why) is None
+    if deleted:
+        raise unknown(ours.uuid, change, why, answer="another writer came in between")
     return Lost()
 
 
@@ -92,20 +98,25 @@ def settle_created(ours: Snapshot, change: ChangeSet) -> Committed | Lost:
         return Committed(ours)  # it has looked
     store, other = ours.store, header_keys(ours.uuid)[1]
     why = f"whether {other!r} is in its way cannot be read"
+    first: Snapshot | None = None
     for attempt in range(TRIES):
-        if patiently(partial(_beside, ours), ours.uuid, change, store.world, why) is None:
+        rival = patiently(partial(_beside, ours), ours.uuid, change, store.world, why)
+        if rival is None:
             return Committed(ours)
+        if first is None and patiently(partial(_look, ours), ours.uuid, change, store.world, why) is None:
+            return _vanished(ours, change)
+        first = first or rival
         store.world.pause(FIRST_PAUSE * 2**attempt)
     now = patiently(partial(_look, ours), ours.uuid, change, store.world, why)
     if now is None:
-        return _vanished(ours, change)
+        return _vanished(ours, change, first)
     if now.etag != ours.etag and contains(now, change, None):
         return Committed(now)  # somebody has built on it, and saw no other then
     if patiently(partial(_take_back, now, store.world.new_id()), ours.uuid, change, store.world, why):
         return Lost()
     now = patiently(partial(_look, ours), ours.uuid, change, store.world, why)
     if now is None or now.header.is_withdrawn:
-        return _vanished(ours, change)
+        return _vanished(ours, change, first)
     raise unknown(ours.uuid, change, f"{other!r}, which another writer created, is in its way")
 
 
