@@ -30,7 +30,7 @@ from kubothek.codec.schema import encode_schema
 from kubothek.dataset.delete_scope import select_deleted
 from kubothek.dataset.indices.files import staged_keys, write_indices
 from kubothek.dataset.indices.read import with_index_values
-from kubothek.dataset.outcome import Committed, Lost, etag_of, is_noted, may_be_deleted
+from kubothek.dataset.outcome import Committed, Lost, contains, etag_of, may_be_deleted
 from kubothek.dataset.rivals import settle_rivals
 from kubothek.dataset.snapshot import Snapshot, find_snapshot
 from kubothek.dataset.swap import swap
@@ -177,8 +177,9 @@ def _until_settled(store: Store, uuid: str, tried: _Try, rebase: Rebase | None, 
                 ours=change.write_id,
                 theirs=None,
             )
-        # What other software has put names no commits, but is given the names of those that it followed.
-        if tried.current is not None and is_noted(lost.change, tried.current):
+        # What other software has put names no commits, but is given the names of those that it followed. It may be made
+        # of what we have put, though another header of theirs had taken that away when we looked.
+        if tried.current is not None and contains(tried.current, lost.change, lost.current):
             return Commit(lost.current, tried.current)
     raise CommitConflictError(
         f"'{change.operation}' (commit {change.write_id}) on dataset {uuid!r} lost the race {_ATTEMPTS} times in a "

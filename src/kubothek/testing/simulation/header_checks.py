@@ -63,6 +63,8 @@ def _expected_rows(ledger: Ledger, entry: Entry) -> Rows | None:
     if entry.is_undo:
         return _undone(ledger, run, entry, before)
     if isinstance(run.operation, Rollback):
+        if Fault.STALE in run.faults and any(one.is_foreign for one in entry.back()):
+            return None  # the number of what other software has put is what a listing told
         wanted = [e for e in entry.back() if e is not entry and e.version == run.operation.to]
         return wanted[0].rows if wanted else None
     return run.operation.rows_after(entry.uuid, before)
