@@ -59,9 +59,7 @@ def cold(tables: Tables, others: Sequence[Other], name: str, column: str, values
     ]
     if tables.files <= SMALL:
         contenders.append(
-            Contender(
-                "delta-rs, PyArrow", lambda: in_arrow(opened_by_arrow(tables), *asked), plain, 1, group="delta-rs"
-            )
+            Contender("delta-rs, PyArrow", lambda: in_arrow(opened_by_arrow(tables), *asked), plain, 1, group=DELTA)
         )
     if tables.pattern is not None:
         contenders += [
@@ -82,9 +80,7 @@ def warm(tables: Tables, others: Sequence[Other], name: str, column: str, values
             Contender("Kubothek", partial(in_kubothek, tables.open(), *asked)),
             *(through(one, tables, *asked, opened=True) for one in others),
             Contender("delta-rs, DataFusion", partial(in_sql, delta, *asked), plain, 1, group=DELTA),
-            Contender(
-                "delta-rs, PyArrow", partial(in_arrow, opened_by_arrow(tables), *asked), plain, 1, group="delta-rs"
-            ),
+            Contender("delta-rs, PyArrow", partial(in_arrow, opened_by_arrow(tables), *asked), plain, 1, group=DELTA),
             Contender("PyIceberg", partial(in_iceberg, tables.open_iceberg(), *asked), plain, goal=1),
         ),
     )

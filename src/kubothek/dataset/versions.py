@@ -177,27 +177,27 @@ def adopt(snapshot: Snapshot) -> Snapshot:
     if snapshot.header.state is not None:
         return snapshot
     header = replace(snapshot.header, partition_keys=snapshot.partition_keys, partitions=snapshot.partitions)
+    commit = foreign_commit_id(snapshot.key, snapshot.etag)
     versions, newest = _line(snapshot)
-    adopted = next((one for one in reversed(versions) if one.commit in _ids(snapshot, one.version)), None)
+    adopted = next(
+        (one for one in reversed(versions) if one.commit in (commit, _later_id(snapshot, one.version))), None
+    )
     again = adopted is not None and adopted is not versions[-1] and _is_still_there(snapshot)
     if adopted is not None and not again:  # by others, who may have committed since
         state = load_kept_state(adopted, snapshot.uuid, snapshot.store)
     else:
-        first, later = _ids(snapshot, versions[-1].version + 1 if versions else 1)
-        state = _adopted_state(snapshot, header, later if again else first, versions, newest)
+        commit = _later_id(snapshot, versions[-1].version + 1) if again else commit
+        state = _adopted_state(snapshot, header, commit, versions, newest)
     return replace(snapshot, header=replace(header, state=state))
 
 
-def _ids(snapshot: Snapshot, version: int) -> tuple[str, str]:
-    """Return the ids of the commit that put a foreign header: as the first time, and as this version, put once more.
+def _later_id(snapshot: Snapshot, version: int) -> str:
+    """Return the id of the commit that put a foreign header once more, as this version.
 
     Where tags are of the content, the same header has the same tag however often it is put, as by a request that is
     repeated, or from a backup. Others have committed in between then, whose versions are kept.
     """
-    return (
-        foreign_commit_id(snapshot.key, snapshot.etag),
-        foreign_commit_id(snapshot.key, f"{snapshot.etag}\n{version}"),
-    )
+    return foreign_commit_id(snapshot.key, f"{snapshot.etag}\n{version}")
 
 
 def _is_still_there(snapshot: Snapshot) -> bool:
