@@ -7,7 +7,7 @@ of a row number, so that every run makes the same data. It is made once per size
                                   bench++complete  p x y  a1 a2 a3 a4             every cell
                                   bench++partial   p x y  b1 b2 b3                70 % of the cells
     <directory>/<size>/rows/      p64 p512 x y i1 n1 v1 v2 v3 s1                  in no order
-    <directory>/<size>/made.json  last: how long each took
+    <directory>/<size>/made       empty, and made last
 
 A wider cube has a folder of its own (:mod:`benchmarks.wide`), and so have the same rows as tables of Spark's
 (:mod:`benchmarks.bucketed`) and what works in this process make, each below the same folder.
@@ -15,10 +15,8 @@ A wider cube has a folder of its own (:mod:`benchmarks.wide`), and so have the s
 
 from __future__ import annotations
 
-import json
 import shutil
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isqrt
 from pathlib import Path
@@ -160,11 +158,10 @@ class StoredCube:
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """The data of one size on disk, and how many seconds each part took to make."""
+    """The data of one size on disk."""
 
     size: Size
     folder: Path
-    seconds: Mapping[str, float]
 
     @property
     def cube(self) -> StoredCube:
@@ -186,17 +183,14 @@ class Data:
 def make_data(spark: SparkSession, name: str, directory: Path) -> Data:
     """Return the data of a size; it is made where it is not there yet."""
     size, folder = SIZES[name], directory.absolute() / name
-    made = folder / "made.json"
+    made = folder / "made"
     if not made.is_file():
         for own in ("cube", "tables", "rows"):
             shutil.rmtree(folder / own, ignore_errors=True)
-        cube = cube_rows(spark, size)
-        took = {
-            "build_cube": seconds(lambda: kb.build_cube(cube, CUBE, str(folder / "cube"))),
-            "rows": seconds(lambda: plain_rows(spark, size).write.parquet(str(folder / "rows"))),
-        }
-        made.write_text(json.dumps(took), encoding="utf-8")
-    return Data(size, folder, json.loads(made.read_text(encoding="utf-8")))
+        kb.build_cube(cube_rows(spark, size), CUBE, str(folder / "cube"))
+        plain_rows(spark, size).write.parquet(str(folder / "rows"))
+        made.touch()
+    return Data(size, folder)
 
 
 def cube_rows(spark: SparkSession, size: Size) -> dict[str, DataFrame]:
@@ -257,10 +251,3 @@ def number(salt: int, below: int, name: str) -> str:
 def fraction(salt: int, name: str) -> str:
     """Return the expression of a column of numbers between 0 and 1."""
     return f"pmod(xxhash64(id, {salt}), 1000000007) / 1000000007D AS {name}"
-
-
-def seconds(do: Callable[[], object]) -> float:
-    """Do something and return how long it took."""
-    start = time.perf_counter()
-    do()
-    return round(time.perf_counter() - start, 2)

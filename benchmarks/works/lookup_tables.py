@@ -13,7 +13,6 @@ lie in order, so that the statistics of a file tell too. Everything is made once
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table as IcebergTable
 
 import kubothek as kb
-from benchmarks.data import Size, seconds
+from benchmarks.data import Size
 from benchmarks.works.metadata import ICEBERG, UUID, File, Known, distinct, tell_delta, tell_iceberg, tell_kubothek
 from benchmarks.works.others import Other
 
@@ -54,11 +53,11 @@ class Tables:
 def written_by_everyone(directory: Path, size: Size, others: Sequence[Other]) -> Tables:
     """Return the tables that everyone wrote on its own; they are made where they are not there yet."""
     folder = directory / "lookup"
-    made = folder / "made.json"
+    made = folder / "made"
     if not made.is_file():
         shutil.rmtree(folder, ignore_errors=True)
-        made_in = _write_everything(folder, list(frames(size.values, size.files)), others)
-        made.write_text(json.dumps(made_in), encoding="utf-8")
+        _write_everything(folder, list(frames(size.values, size.files)), others)
+        made.touch()
     return Tables(
         size.files,
         f"{folder / 'frames'}/*.parquet",
@@ -102,20 +101,16 @@ def frames(values: int, files: int) -> Iterator[pa.Table]:
         yield table.slice(start, rows // files)
 
 
-def _write_everything(folder: Path, rows: Sequence[pa.Table], others: Sequence[Other]) -> dict[str, float]:
-    """Let everyone write, and return how many seconds each took."""
+def _write_everything(folder: Path, rows: Sequence[pa.Table], others: Sequence[Other]) -> None:
+    """Let everyone write."""
     (folder / "frames").mkdir(parents=True)
     for number, frame in enumerate(rows):
         pq.write_table(frame, folder / "frames" / f"{number:06}.parquet", compression="zstd")
-    makers: dict[str, Callable[[], object]] = {
-        "Kubothek": lambda: kb.write_dataset(rows, UUID, str(folder / "kubothek"), secondary_indices=INDICES),
-        "delta-rs": lambda: _make_delta(folder / "delta", rows),
-        "PyIceberg": lambda: _make_iceberg(folder / "iceberg", folder / "frames", rows[0].schema),
-    }
+    kb.write_dataset(rows, UUID, str(folder / "kubothek"), secondary_indices=INDICES)
+    _make_delta(folder / "delta", rows)
+    _make_iceberg(folder / "iceberg", folder / "frames", rows[0].schema)
     for one in others:
-        request = {"store": str(folder / one.name.lower()), "frames": str(folder / "frames"), "indices": INDICES}
-        makers[one.name] = partial(one.ask, "write", **request)
-    return {name: seconds(make) for name, make in makers.items()}
+        one.ask("write", store=str(folder / one.name.lower()), frames=str(folder / "frames"), indices=INDICES)
 
 
 def _make_delta(folder: Path, rows: Sequence[pa.Table]) -> None:
