@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kubothek.codec import keys
 from kubothek.codec.quoting import unquote
@@ -113,6 +116,7 @@ def test_an_index_never_leaves_its_folder(column: str) -> None:
         "../d/f",
         "d/a\0b",
         "d/a\nb",
+        "d/a\x7fb",
         "d.i1\n.by-dataset-index.parquet",
         "",
     ],
@@ -130,6 +134,26 @@ def test_keys_with_dots_in_names_are_fine() -> None:
     """Only whole segments of dots lead elsewhere."""
     keys.check_keys(pa.chunked_array([["d/table/p=../f.parquet", None], ["d/.../f", "d/a..b/.f"]]), "d")
     keys.check_index_key("d.i1.by-dataset-index.parquet", "d")
+
+
+def is_inside(key: str) -> bool:
+    """Tell the same of one key."""
+    folder, *segments = key.split("/")
+    plain = not any(ord(letter) < 32 or ord(letter) == 127 for letter in key)
+    return folder == "d" and bool(segments) and plain and not {"", ".", ".."} & {*segments}
+
+
+@given(
+    st.lists(st.one_of(st.none(), st.text("/.a=ü\x1f\x7f\x80~ ", max_size=6).map("d/a".__add__)), max_size=5),
+    st.integers(0, 2),
+)
+def test_keys_are_checked_alike_together_and_alone(found: list[str | None], skipped: int) -> None:
+    """Keys lie in one array of letters, where the end of one is beside the beginning of the next."""
+    array = pa.array(found, pa.string()).slice(skipped)
+    outside = [key for key in found[skipped:] if key is not None and not is_inside(key)]
+    with pytest.raises(CorruptDatasetError) if outside else nullcontext() as caught:
+        keys.check_keys(pa.chunked_array([array, array[1:]]), "d")
+    assert caught is None or caught.value.outside == outside[0]
 
 
 def test_every_key_of_the_corpus_is_allowed(corpus: Path) -> None:

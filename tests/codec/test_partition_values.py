@@ -10,9 +10,12 @@ import operator
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kubothek.codec.header import decode_header
 from kubothek.codec.keys import schema_key
@@ -95,6 +98,23 @@ def test_keys_of_another_shape_are_corrupt(key: str) -> None:
     assert caught.value.key == key
 
 
+@pytest.mark.parametrize(
+    ("table", "keys"),
+    [
+        ("table", ["d/table/p=a=b/f", "d/table/p=a/f"]),
+        ("table", ["d/table/f", "d/table/p=a/b/f"]),
+        ("p=1", ["d/p=1/f", "d/p=1/p=a/b/f"]),
+        ("p=1", ["d/p=1/p=a/b/f", "d/p=1/f"]),
+    ],
+)
+def test_keys_that_only_together_have_the_usual_shape_are_corrupt(table: str, keys: list[str]) -> None:
+    """As many slashes as there should be, in the wrong keys, and a value that would be another text."""
+    wrong = next(key for key in keys if key in ("d/table/p=a=b/f", f"d/{table}/f"))
+    with pytest.raises(CorruptDatasetError) as caught:
+        partition_values(pa.array(keys), "d", table, ["p"], pa.schema([("p", pa.string())]))
+    assert caught.value.key == wrong
+
+
 def test_a_partition_column_must_be_in_the_schema() -> None:
     """Without its type there is no value."""
     with pytest.raises(CorruptDatasetError, match="no such column"):
@@ -113,6 +133,20 @@ def test_columns_are_found_by_name_however_quoted() -> None:
     schema = pa.schema([("p", pa.int64()), ("q-", pa.string())])
     values = partition_values(pa.array(["d/table/%70=1/q%2d=%7e/f"]), "d", "table", ["p", "q-"], schema)
     assert {name: v.to_pylist() for name, v in values.items()} == {"p": [1], "q-": ["~"]}
+
+
+TEXTS = st.text("ab=/%ü ~.", max_size=3)
+
+
+@given(st.lists(st.tuples(TEXTS, TEXTS, st.sampled_from(["f", "g=1", "ü"])), max_size=6), st.integers(0, 2))
+def test_many_keys_give_the_values_that_they_were_made_of(rows: list[tuple[str, str, str]], skipped: int) -> None:
+    """Whatever is in a value or in the name of a file, and wherever in a longer array the keys lie."""
+    keys = pa.array([f"d/table/p={quote(p, safe='')}/q%20q={quote(q, safe='')}/{file}" for p, q, file in rows])
+    schema = pa.schema([("p", pa.string()), ("q q", pa.string())])
+    found = partition_values(keys.cast(pa.string()).slice(skipped), "d", "table", ["p", "q q"], schema)
+    assert [*zip(*(values.to_pylist() for values in found.values()), strict=True)] == [
+        (p, q) for p, q, _ in rows[skipped:]
+    ]
 
 
 def test_no_partition_columns_mean_no_values() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kubothek.codec.usual_partitions import cut_usual
 
@@ -46,6 +48,7 @@ def test_usual_lists_are_cut(count: int) -> None:
         json.dumps(listed([f"p=1/{0:032x}", f"p=2/{0:032x}"])).replace("p=2", "p=1"),
         json.dumps(listed(["p=1/a", "p=2/b"]))[:-1] + "]",
         json.dumps(listed(["p=1/a", "p=2/b"])).replace("}}, ", "}}  ,"),
+        json.dumps(listed(["p=1/a"]) | {"p=2/b": {"other": {"table": "d/table/p=2/b.parquet"}}}),
         json.dumps(listed(["p=1/a", "p=2/" + "b" * 2**17, *(f"p=3/{n:032x}" for n in range(10_000))])),
     ],
     ids=lambda text: text[:40],
@@ -55,3 +58,19 @@ def test_other_lists_are_left_to_the_parser(text: str) -> None:
     found = cut(text)
     assert found is None or (found[1] == list(json.loads(text)) and len(set(found[1])) == len(found[1]))
     assert found is None or len(text) > 2**17
+
+
+@given(st.data())
+def test_what_is_cut_is_what_a_parser_finds(data: st.DataObject) -> None:
+    """Also where letters of a usual list are others, are missing or come twice."""
+    labels = data.draw(st.lists(st.text('p=1/":{}, \\ü', min_size=1, max_size=4), min_size=1, max_size=4, unique=True))
+    text = json.dumps(listed(labels), ensure_ascii=data.draw(st.booleans()))
+    for _ in range(data.draw(st.integers(0, 2))):
+        place = data.draw(st.integers(0, len(text) - 1))
+        text = text[:place] + data.draw(st.text('p"\\:{}, ', max_size=2)) + text[place + 1 :]
+    found = cut(text)
+    if found is not None:
+        table, cut_labels, keys = found
+        plain = {label: {"files": {table: key}} for label, key in zip(cut_labels, keys, strict=True)}
+        assert json.loads(text) == plain
+        assert len(plain) == len(cut_labels)

