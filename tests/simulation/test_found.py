@@ -310,6 +310,25 @@ def test_an_empty_dataset_that_gave_way() -> None:
     assert {*kb.open_dataset("u", store.inner).scan().to_arrow()["v1"].to_pylist()} == {1}
 
 
+def test_a_creation_that_was_committed_on_while_it_gave_way() -> None:
+    """The other writer gave way too, and somebody has committed on the header that was just to be taken back."""
+
+    def take_back(act: Callable[[], Any]) -> Any:
+        store.inner.delete([MSGPACK])
+        kb.update_dataset(NEW, "u", store.inner)
+        return act()
+
+    def create(act: Callable[[], Any]) -> Any:
+        kb.write_dataset(NEW, "u", store.inner, header_format="msgpack")
+        store.verb, store.meddle = "replace", take_back
+        return act()
+
+    store = MeddlingStore("create", create)
+    store.world = replace(WORLD, sleep=lambda _: None)
+    kb.update_dataset(OLD, "u", store)
+    assert sorted(kb.open_dataset("u", store.inner).scan().to_arrow()["v1"].to_pylist()) == [1, 2]
+
+
 def test_nobody_builds_on_a_header_beside_one_that_was_missed() -> None:
     """The JSON header was asked for before it was there, and the msgpack header, which gives way, seen after it."""
     store = MeddlingStore("", lambda act: [None, *act()[1:]])

@@ -37,6 +37,11 @@ def test_withdrawn_header(seed: int) -> None:
     assert run_schedule(seed).violations == ()
 
 
+def test_number_that_another_client_gave() -> None:
+    """One who goes on from a header of other software takes over the number that a stale listing gave it."""
+    assert run_schedule(24686).violations == ()
+
+
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_damage_is_found(name: str) -> None:
     """Each damage to the protocol violates something within a fixed number of schedules."""

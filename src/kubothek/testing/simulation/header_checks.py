@@ -89,9 +89,9 @@ def _wrong_lineage(ledger: Ledger, entry: Entry, state: CommitState) -> Iterator
         # Other software keeps the time of creation, and by that it is known what it goes on from.
         same = (e for e in parent.back() if e.created == parent.created)
         ours = next((e for e in same if e.state is not None and _copies(ledger, e, parent.life.born)), None)
-        seen = entry.run is None or Fault.STALE not in entry.run.faults  # the number is what a listing tells
-        if seen and ours is not None and ours.state is not None and not _continues(state, ours.state):
-            yield f"it follows a foreign commit on version {ours.state.version}, and not as the same dataset"
+        known = None if ours is None else ours.state
+        if known is not None and not _continues(state, known) and _is_listed(ledger, entry, state):
+            yield f"it follows a foreign commit on version {known.version}, and not as the same dataset"
         yield from _wrong_report(ledger, entry, parent)
         return
     last = parent.state
@@ -101,6 +101,12 @@ def _wrong_lineage(ledger: Ledger, entry: Entry, state: CommitState) -> Iterator
         yield f"its recent ids are {state.recent}, after {last.recent}"
     if state.oldest < last.oldest:
         yield f"versions from {state.oldest} on are retained, after {last.oldest}"
+
+
+def _is_listed(ledger: Ledger, entry: Entry, state: CommitState) -> bool:
+    """Whether no listing was stale by which the header of other software below one got its number."""
+    keepers = ledger.keepers(entry.uuid, state.incarnation, state.version - 1)
+    return not any(run is not None and Fault.STALE in run.faults for run in (entry.run, *keepers))
 
 
 def _continues(state: CommitState, ours: CommitState) -> bool:
@@ -157,7 +163,9 @@ def _was_told(entry: Entry, before: int) -> bool:
 def _wrong_report(ledger: Ledger, entry: Entry, foreign: Entry) -> Iterator[str]:
     """Check that who goes on from a foreign header notes the commits that were overwritten, where these only added."""
     seen, run = ledger.seen_by(foreign), entry.run
-    if seen is None or entry.state is None or run is None or Fault.STALE in run.faults or foreign.parent is None:
+    if seen is None or entry.state is None or run is None or foreign.parent is None:
+        return
+    if not _is_listed(ledger, entry, entry.state):
         return
     lost = [one for one in foreign.parent.back() if one.life.born > seen.life.born]
     if not all(one.adds_only and one.state is not None and _copies(ledger, one, foreign.life.born) for one in lost):

@@ -231,9 +231,16 @@ class Ledger:
 
     def kept(self, uuid: str, incarnation: str, version: int) -> list[CommitState]:
         """Return the states in all copies that were ever kept of a version."""
+        return [decode_kept_state(life.data, life.key, uuid) for life in self._copies(uuid, incarnation, version)]
+
+    def keepers(self, uuid: str, incarnation: str, version: int) -> list[Run | None]:
+        """Return who has ever kept a copy of a version."""
+        return [life.by for life in self._copies(uuid, incarnation, version)]
+
+    def _copies(self, uuid: str, incarnation: str, version: int) -> list[Life]:
         keys = [key for key in self.objects.lives if key.startswith(history_prefix(uuid, incarnation))]
         named = [key for key in keys if (found := parse_version_key(key)) is not None and found[0] == version]
-        return [decode_kept_state(life.data, key, uuid) for key in named for life in self.objects.lives[key]]
+        return [life for key in named for life in self.objects.lives[key]]
 
     def seen_by(self, entry: Entry) -> Entry | None:
         """Return the header that other software had seen when it put this one."""
