@@ -120,7 +120,7 @@ def peaks_below() -> tuple[float, float]:
     workers, machines = [], []
     for process in descendants(str(os.getpid())):
         command = (_PROC / process / "cmdline").read_bytes().split(b"\0")
-        if b"pyspark.daemon" in command:
+        if b"pyspark.worker" in command:
             workers.append(peak_of(process))
         elif command[0].endswith(b"java"):
             machines.append(peak_of(process))

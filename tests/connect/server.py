@@ -30,6 +30,7 @@ SECONDS_TO_END = 30
 def connect_server(folder: Path, config: Mapping[str, str]) -> Iterator[str]:
     """Run a server while the block runs and yield its address; what it says is in ``folder/server.log``."""
     port = free_port()
+    config = {"spark.python.daemon.module": "pyspark.daemon"} | config  # as where our helper has not started it
     settings = session_settings(memory="2g", config=config) | {
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -40,9 +41,18 @@ def test_loopback_is_for_this_machine_only(setting: str) -> None:
 
 
 def test_workers_are_forked_from_what_has_been_imported_on_this_machine_only() -> None:
-    """Executors elsewhere need not have the package when they start."""
-    assert session_settings(remote="local[2]")["spark.python.daemon.module"] == "kubothek.spark.daemon"
-    assert "spark.python.daemon.module" not in session_settings(master="yarn")
+    """Executors elsewhere need not have the package when they start, and clients of a server bring their own."""
+    assert session_settings(cores=2)["spark.python.daemon.module"] == "kubothek.spark.daemon"
+    for elsewhere in ({"master": "yarn"}, {"remote": "local[2]"}, {"config": {"spark.master": "yarn"}}):
+        assert "spark.python.daemon.module" not in session_settings(**elsewhere)
+
+
+def test_a_program_that_spark_has_started_leaves_workers_to_it() -> None:
+    """``spark-submit`` tells its program alone where the files lie that were submitted with it."""
+    command = [sys.executable, "-c", OWN_PATH, "nowhere"]
+    environment = os.environ | {"PYSPARK_GATEWAY_PORT": "1"}
+    said = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+    assert said.endswith(" False\n")
 
 
 def test_a_package_that_only_this_program_finds_leaves_workers_to_spark(tmp_path: Path) -> None:
@@ -92,7 +102,7 @@ def test_server_elsewhere_keeps_its_own_settings() -> None:
 def test_server_on_this_machine_is_set_up_like_a_session_and_listens_to_it_alone() -> None:
     """The same settings as without Connect; Spark takes the master from ``remote`` and must not be given both."""
     without = session_settings(master="local[2]", memory="1g")
-    del without["spark.master"]
+    del without["spark.master"], without["spark.python.daemon.module"]
     added = {"spark.remote": "local[2]", "spark.connect.grpc.binding.address": "127.0.0.1"}
     assert session_settings(remote="local[2]", memory="1g") == without | added
 

@@ -16,7 +16,7 @@ import pytest
 import kubothek as kb
 from kubothek.codec.header import decode_header
 from kubothek.errors import CommitConflictError, CommitStateUnknownError, StoreError
-from kubothek.store.interface import Doubtful
+from kubothek.store.interface import Doubtful, LostRace
 from kubothek.store.open import open_store
 from kubothek.store.world import WORLD
 from kubothek.testing.stores import Call, WrappedStore
@@ -327,6 +327,24 @@ def test_a_creation_that_was_committed_on_while_it_gave_way() -> None:
     store.world = replace(WORLD, sleep=lambda _: None)
     kb.update_dataset(OLD, "u", store)
     assert sorted(kb.open_dataset("u", store.inner).scan().to_arrow()["v1"].to_pylist()) == [1, 2]
+
+
+def test_a_creation_that_cannot_give_way_is_not_acknowledged() -> None:
+    """A store that refuses its swap, though nobody has come first, leaves both headers; the other one has an answer."""
+
+    def create(act: Callable[[], Any]) -> Any:
+        kb.write_dataset(NEW, "u", store.inner, header_format="msgpack")
+        store.verb, store.meddle = "replace", lambda _: LostRace()
+        return act()
+
+    store = MeddlingStore("create", create)
+    store.world = replace(WORLD, sleep=lambda _: None)
+    with pytest.raises(CommitStateUnknownError):
+        kb.update_dataset(OLD, "u", store)
+    with suppress(CommitConflictError):  # it had read the header that does not count
+        kb.update_dataset(pa.table({"v1": [3]}), "u", store.inner)
+    kb.update_dataset(pa.table({"v1": [4]}), "u", store.inner)
+    assert sorted(kb.open_dataset("u", store.inner).scan().to_arrow()["v1"].to_pylist()) in ([2, 4], [2, 3, 4])
 
 
 def test_nobody_builds_on_a_header_beside_one_that_was_missed() -> None:

@@ -292,7 +292,10 @@ def check_keys(keys: pa.Array | pa.ChunkedArray, uuid: str, source: str | None =
 
 
 def _are_plain(keys: pa.StringArray) -> bool:
-    """Tell whether keys surely have no bad segment, in a fifth of the time of the expression; few others are not."""
+    """Tell whether keys surely have no bad segment, in a fifth of the time of the expression.
+
+    Keys of which it does not may still be allowed.
+    """
     letters, places = letters_of(keys)
     ends = places[1:][places[1:] > places[:-1]]
     if (letters[ends - 1] == _SLASH).any():

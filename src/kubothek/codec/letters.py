@@ -21,6 +21,8 @@ def letters_of(texts: pa.StringArray) -> tuple[NDArray[np.uint8], NDArray[np.int
     >>> bytes(letters[places[0] : places[1]]), places.tolist()
     (b'ab', [0, 2, 4, 4])
     """
+    if texts.type != pa.string():
+        raise TypeError(f"texts must be of Arrow's type string, not {texts.type}")
     _, offsets, data = texts.buffers()
     if data is None or not len(texts):
         return np.empty(0, np.uint8), np.zeros(len(texts) + 1, np.int32)
@@ -31,6 +33,23 @@ def in_steps(letters: NDArray[np.uint8], start: int, stop: int) -> Iterator[NDAr
     """Yield letters in pieces, each with the letter that follows it, so that pairs are seen too."""
     for place in range(start, stop, STEP):
         yield letters[place : min(place + STEP + 1, stop)]
+
+
+def has_at(letters: NDArray[np.uint8], places: NDArray[np.int64], text: bytes) -> bool:
+    """Tell whether a text stands at all of these places, which ascend.
+
+    Examples
+    --------
+    >>> letters = np.frombuffer(b"p=17/q=5", np.uint8)
+    >>> has_at(letters, np.array([1, 6]), b"="), has_at(letters, np.array([0, 5]), b"p=")
+    (True, False)
+    """
+    if not len(places):
+        return True
+    if places[-1] + len(text) > len(letters):
+        return False
+    windows = np.lib.stride_tricks.sliding_window_view(letters, len(text))
+    return bool((windows[places] == np.frombuffer(text, np.uint8)).all())
 
 
 def cut_out(data: pa.Buffer, begins: NDArray[np.int64], ends: NDArray[np.int64]) -> pa.StringArray:

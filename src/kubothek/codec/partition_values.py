@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from kubothek.codec.letters import cut_out, letters_of
+from kubothek.codec.letters import cut_out, has_at, letters_of
 from kubothek.codec.quoting import quote, unquote
 from kubothek.errors import CorruptDatasetError
 
@@ -96,7 +96,7 @@ def _cut(keys: pa.Array, uuid: str, table: str, names: Sequence[str]) -> list[pa
 
 
 def _split(keys: pa.StringArray, prefix: str, starts: Sequence[str]) -> list[pa.Array] | None:
-    """Return the same where all keys have just these columns, in this order; a tenth of the time of the expression."""
+    """Return the same where all keys have just these columns, in this order; half the time of the expression."""
     if keys.null_count or not len(keys) or not pc.all(pc.starts_with(keys, prefix)).as_py():
         return None
     letters, places = letters_of(keys)
@@ -110,9 +110,9 @@ def _split(keys: pa.StringArray, prefix: str, starts: Sequence[str]) -> list[pa.
         return None
     texts = []
     for number, start in enumerate(starts):
-        name = np.frombuffer(start.encode(), np.uint8)
+        name = start.encode()
         begins, ends = slashes[:, folders - 1 + number] + 1, slashes[:, folders + number]
-        if (ends - begins < len(name)).any() or (letters[begins[:, None] + np.arange(len(name))] != name).any():
+        if (ends - begins < len(name)).any() or not has_at(letters, begins, name):
             return None
         texts.append(cut_out(keys.buffers()[2], begins + len(name), ends))
     return texts

@@ -117,7 +117,7 @@ def settle_created(ours: Snapshot, change: ChangeSet) -> Committed | Lost:
     now = patiently(partial(_look, ours), ours.uuid, change, store.world, why)
     if now is None or now.header.is_withdrawn:
         return _vanished(ours, change, first)
-    if contains(now, change, None):
+    if now.etag != ours.etag and contains(now, change, None):
         return Committed(now)
     raise unknown(ours.uuid, change, f"{other!r}, which another writer created, is in its way")
 

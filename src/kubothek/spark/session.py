@@ -30,7 +30,9 @@ _GIB = 2**30
 _LOOPBACK = "127.0.0.1"
 _CONNECT = "sc://"
 _LOGGING = Path(__file__).with_name("log4j2.properties")
-_DAEMON = "kubothek.spark.daemon"
+_DAEMON_SETTING, _DAEMON = "spark.python.daemon.module", "kubothek.spark.daemon"
+_PATIENCE = 30
+"""Seconds for a Python to start."""
 
 
 def local_session(
@@ -119,11 +121,12 @@ def session_settings(
         settings["spark.driver.host"] = settings["spark.driver.bindAddress"] = _LOOPBACK
         # The default of 200 is for clusters; on one machine each task of a shuffle costs more than it saves.
         settings["spark.sql.shuffle.partitions"] = str(max(8, 4 * (cores or os.cpu_count() or 1)))
-        if sys.platform == "linux" and _is_found_by_workers():  # elsewhere, few libraries can be used across a fork
-            settings["spark.python.daemon.module"] = _DAEMON
         if remote is not None:
             settings["spark.connect.grpc.binding.address"] = _LOOPBACK
-    return settings | dict(config or {})
+    settings |= dict(config or {})
+    if _is_local(settings.get("spark.master", "")) and _is_found_by_workers():
+        settings.setdefault(_DAEMON_SETTING, _DAEMON)
+    return settings
 
 
 def _own_settings(memory: str | None) -> dict[str, str]:
@@ -143,11 +146,20 @@ def _own_settings(memory: str | None) -> dict[str, str]:
 def _is_found_by_workers() -> bool:
     """Tell whether a Python that Spark starts here imports this very package, rather than none or another one.
 
-    It does not where this process alone knows of it, having changed its own ``sys.path``.
+    It does not where this process alone knows of it, having changed its own ``sys.path``, or having been started by a
+    JVM that told nobody else (``spark-submit --py-files``). Systems other than Linux have libraries that cannot be used
+    across a fork.
     """
-    command = [sys.executable, "-c", "from kubothek import version; print(version.__file__)"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-    return done.stdout.strip() == version.__file__
+    if sys.platform != "linux" or not sys.executable or hasattr(sys, "frozen") or "PYSPARK_GATEWAY_PORT" in os.environ:
+        return False
+    command = [sys.executable, "-c", "from kubothek import version; print(ascii(version.__file__))"]
+    try:
+        done = subprocess.run(  # noqa: S603
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_PATIENCE, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return done.stdout.strip() == ascii(version.__file__)
 
 
 def active_session(spark: SparkSession | None = None) -> SparkSession:

@@ -90,7 +90,7 @@ def _wrong_lineage(ledger: Ledger, entry: Entry, state: CommitState) -> Iterator
         same = (e for e in parent.back() if e.created == parent.created)
         ours = next((e for e in same if e.state is not None and _copies(ledger, e, parent.life.born)), None)
         known = None if ours is None else ours.state
-        if known is not None and not _continues(state, known) and _is_listed(ledger, entry, state):
+        if known is not None and not _continues(state, known) and _is_well_numbered(ledger, entry, state):
             yield f"it follows a foreign commit on version {known.version}, and not as the same dataset"
         yield from _wrong_report(ledger, entry, parent)
         return
@@ -103,9 +103,9 @@ def _wrong_lineage(ledger: Ledger, entry: Entry, state: CommitState) -> Iterator
         yield f"versions from {state.oldest} on are retained, after {last.oldest}"
 
 
-def _is_listed(ledger: Ledger, entry: Entry, state: CommitState) -> bool:
-    """Whether no listing was stale by which the header of other software below one got its number."""
-    keepers = ledger.keepers(entry.uuid, state.incarnation, state.version - 1)
+def _is_well_numbered(ledger: Ledger, entry: Entry, state: CommitState) -> bool:
+    """Whether all listings were up to date by which the header of other software below one got its number."""
+    keepers = ledger.keepers(entry.uuid, state.incarnation, state.version - 1, entry.life.born)
     return not any(run is not None and Fault.STALE in run.faults for run in (entry.run, *keepers))
 
 
@@ -165,7 +165,7 @@ def _wrong_report(ledger: Ledger, entry: Entry, foreign: Entry) -> Iterator[str]
     seen, run = ledger.seen_by(foreign), entry.run
     if seen is None or entry.state is None or run is None or foreign.parent is None:
         return
-    if not _is_listed(ledger, entry, entry.state):
+    if not _is_well_numbered(ledger, entry, entry.state):
         return
     lost = [one for one in foreign.parent.back() if one.life.born > seen.life.born]
     if not all(one.adds_only and one.state is not None and _copies(ledger, one, foreign.life.born) for one in lost):

@@ -233,9 +233,9 @@ class Ledger:
         """Return the states in all copies that were ever kept of a version."""
         return [decode_kept_state(life.data, life.key, uuid) for life in self._copies(uuid, incarnation, version)]
 
-    def keepers(self, uuid: str, incarnation: str, version: int) -> list[Run | None]:
-        """Return who has ever kept a copy of a version."""
-        return [life.by for life in self._copies(uuid, incarnation, version)]
+    def keepers(self, uuid: str, incarnation: str, version: int, before: int) -> list[Run | None]:
+        """Return who had kept a copy of a version before a moment."""
+        return [life.by for life in self._copies(uuid, incarnation, version) if life.born < before]
 
     def _copies(self, uuid: str, incarnation: str, version: int) -> list[Life]:
         keys = [key for key in self.objects.lives if key.startswith(history_prefix(uuid, incarnation))]
