@@ -102,7 +102,8 @@ def test_server_elsewhere_keeps_its_own_settings() -> None:
 def test_server_on_this_machine_is_set_up_like_a_session_and_listens_to_it_alone() -> None:
     """The same settings as without Connect; Spark takes the master from ``remote`` and must not be given both."""
     without = session_settings(master="local[2]", memory="1g")
-    del without["spark.master"], without["spark.python.daemon.module"]
+    for own in ("spark.master", "spark.python.daemon.module"):
+        without.pop(own, None)
     added = {"spark.remote": "local[2]", "spark.connect.grpc.binding.address": "127.0.0.1"}
     assert session_settings(remote="local[2]", memory="1g") == without | added
 

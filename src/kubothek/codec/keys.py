@@ -27,11 +27,11 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kubothek.codec.letters import in_steps, letters_of
 from kubothek.codec.quoting import quote, unquote
 from kubothek.errors import CorruptDatasetError, InvalidInputError
 from kubothek.model.header import HeaderFormat
 from kubothek.model.history import UNKNOWN_TIME
+from kubothek.plan.letters import in_steps, letters_of
 
 HEADER_SUFFIXES: dict[HeaderFormat, str] = {
     "json": ".by-dataset-metadata.json",

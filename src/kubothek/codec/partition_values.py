@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from kubothek.codec.letters import cut_out, has_at, letters_of
 from kubothek.codec.quoting import quote, unquote
 from kubothek.errors import CorruptDatasetError
+from kubothek.plan.letters import cut_out, has_at, letters_of
 
 
 def partition_values(

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kubothek.codec.letters import STEP, cut_out, has_at
 from kubothek.plan.keys import ends_differ
+from kubothek.plan.letters import STEP, cut_out, has_at
 
 _BEGIN = re.compile(rb'\{"[^"\\]+": \{"files": \{"([^"\\]+)": "')
 _BETWEEN = b'"}}, "'

@@ -16,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kubothek.plan.letters import letters_of
+
 Numbers = npt.NDArray[np.int64]
 
 _END_BYTES = 32
@@ -76,11 +78,10 @@ def ends_differ(texts: pa.Array) -> bool:
     """
     if not len(texts):
         return True
-    offsets = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, texts.offset * 4)
-    if texts.null_count or np.diff(offsets).min() < _END_BYTES:
+    letters, places = letters_of(texts)
+    if texts.null_count or np.diff(places).min() < _END_BYTES:
         return False
-    letters = np.frombuffer(texts.buffers()[2], np.uint8)
-    ends = np.lib.stride_tricks.sliding_window_view(letters, _END_BYTES)[offsets[1:] - _END_BYTES].view(np.uint64)
+    ends = np.lib.stride_tricks.sliding_window_view(letters, _END_BYTES)[places[1:] - _END_BYTES].view(np.uint64)
     numbers = np.zeros(len(texts), np.uint64)
     for column in ends.T:
         numbers = (numbers ^ column) * _ODD

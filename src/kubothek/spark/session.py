@@ -4,7 +4,7 @@ Kubothek itself never makes a session: its functions take the caller's. This hel
 and the command line. It finds a Java (:mod:`kubothek.spark.java`), makes Spark's Python workers run this interpreter,
 and keeps everything on the loopback interface, so that a laptop without network is enough. A session of Spark Connect
 is a client's: of a server elsewhere, which has its own settings and Python, or of one that Spark starts beside it. The
-settings are decided by a pure function and can be looked at without a JVM.
+settings are decided apart, by the arguments and by what this machine is, and can be looked at without a JVM.
 """
 
 from __future__ import annotations
@@ -124,8 +124,8 @@ def session_settings(
         if remote is not None:
             settings["spark.connect.grpc.binding.address"] = _LOOPBACK
     settings |= dict(config or {})
-    if _is_local(settings.get("spark.master", "")) and _is_found_by_workers():
-        settings.setdefault(_DAEMON_SETTING, _DAEMON)
+    if _DAEMON_SETTING not in settings and _is_local(settings.get("spark.master", "")) and _is_found_by_workers():
+        settings[_DAEMON_SETTING] = _DAEMON
     return settings
 
 
@@ -154,7 +154,7 @@ def _is_found_by_workers() -> bool:
         return False
     command = [sys.executable, "-c", "from kubothek import version; print(ascii(version.__file__))"]
     try:
-        done = subprocess.run(  # noqa: S603
+        done = subprocess.run(  # noqa: S603  this very interpreter, and words of ours
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_PATIENCE, check=False
         )
     except (OSError, subprocess.SubprocessError):
