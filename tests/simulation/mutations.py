@@ -92,6 +92,31 @@ def refused_is_always_theirs() -> Iterator[None]:
 
 
 @contextmanager
+def conflict_is_lost_race() -> Iterator[None]:
+    """A refused swap is taken for a lost race, though nothing has come first."""
+
+    def lost(outcome: Any, ours: Any, change: Any, current: Any) -> Any:
+        is_refused = isinstance(outcome, LostRace)
+        return Lost() if is_refused and etag_of(read_back(ours.uuid, ours.store, change)) == etag_of(current) else ...
+
+    with _settling(lost):
+        yield
+
+
+@contextmanager
+def conflict_is_kept() -> Iterator[None]:
+    """A version is taken for kept where the store refuses to keep it."""
+    original = ClientStore.create
+
+    def create(self: ClientStore, key: str, data: bytes, **options: Any) -> Any:
+        outcome = original(self, key, data, **options)
+        return Swapped("") if "/history/" in key and isinstance(outcome, LostRace) else outcome
+
+    with patch.object(ClientStore, "create", create):
+        yield
+
+
+@contextmanager
 def other_format_unseen() -> Iterator[None]:
     """Who creates a dataset does not look for a header in the other format."""
     with patch.object(swap, "_unhidden", lambda ours, *_: Committed(ours)):
@@ -348,6 +373,8 @@ MUTATIONS: dict[str, Callable[[], AbstractContextManager[None]]] = {
         doubtful_is_lost_race,
         doubtful_is_success,
         refused_is_always_theirs,
+        conflict_is_lost_race,
+        conflict_is_kept,
         other_format_unseen,
         garbage_of_any_age,
         garbage_despite_versions,
@@ -376,6 +403,8 @@ MUTATIONS: dict[str, Callable[[], AbstractContextManager[None]]] = {
 SEEDS = {
     "create_without_condition": 59,
     "doubtful_is_lost_race": 30,
+    "conflict_is_lost_race": 7186,
+    "conflict_is_kept": 181,
     "other_format_unseen": 63,
     "garbage_of_any_age": 21,
     "scope_not_evaluated_again": 50,

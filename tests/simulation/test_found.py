@@ -30,6 +30,7 @@ class MeddlingStore(WrappedStore):
 
     def __init__(self, verb: str, meddle: Callable[[Callable[[], Any]], Any], readings: int = 1000) -> None:
         super().__init__(f"memory://{uuid.uuid4().hex}")
+        self.inner.world = replace(WORLD, sleep=lambda _: None)
         self.verb, self.meddle, self.readings = verb, meddle, readings
 
     def around(self, call: Call, act: Callable[[], Any]) -> Any:
@@ -263,7 +264,7 @@ def test_a_commit_that_comes_back_in_a_foreign_header() -> None:
 def test_a_dataset_hidden_by_a_dead_creator_is_no_garbage() -> None:
     """A JSON header whose creator died hides one that was there first; a collection leaves both to the next commit."""
     store = open_store(f"memory://{uuid.uuid4().hex}")
-    late = open_store(f"memory://{uuid.uuid4().hex}")
+    store.world, late = replace(WORLD, sleep=lambda _: None), open_store(f"memory://{uuid.uuid4().hex}")
     kb.write_dataset(NEW, "u", late)
     kb.write_dataset(OLD, "u", store, header_format="msgpack")
     store.put(JSON, late.get(JSON).data)
@@ -304,7 +305,7 @@ def test_an_empty_dataset_that_gave_way() -> None:
             kb.update_dataset(OLD, "u", store.inner)
 
     store = MeddlingStore("create", create)
-    store.inner.world, store.world = replace(WORLD, sleep=lambda _: None), replace(WORLD, sleep=take_back)
+    store.world = replace(WORLD, sleep=take_back)
     with pytest.raises(CommitConflictError):
         kb.create_empty_dataset(NEW.schema, "u", store)
     assert {*kb.open_dataset("u", store.inner).scan().to_arrow()["v1"].to_pylist()} == {1}
@@ -347,9 +348,82 @@ def test_a_creation_that_cannot_give_way_is_not_acknowledged() -> None:
     assert sorted(kb.open_dataset("u", store.inner).scan().to_arrow()["v1"].to_pylist()) in ([2, 4], [2, 3, 4])
 
 
+def test_a_swap_that_is_refused_while_an_earlier_one_is_under_way() -> None:
+    """A store sees a conflict with our own request that got no answer; that one is carried out all the same."""
+    under_way: list[Callable[[], Any]] = []
+
+    def get_no_answer(act: Callable[[], Any]) -> Any:
+        store.verb, store.meddle = "replace", refuse
+        late.append(act)
+        return Doubtful(StoreError("no answer", key=JSON, operation="replace"))
+
+    def refuse(_: Callable[[], Any]) -> Any:
+        under_way.extend(late)
+        return LostRace()
+
+    def carry_out(_: float) -> None:
+        while under_way:
+            under_way.pop()()
+
+    late: list[Callable[[], Any]] = []
+    store = MeddlingStore("", lambda act: act())
+    store.world = replace(WORLD, sleep=carry_out)
+    kb.write_dataset(OLD, "u", store, secondary_indices=["v1"])
+    store.verb, store.meddle = "replace", get_no_answer
+    kb.update_dataset(NEW, "u", store)
+    found = kb.open_dataset("u", store.inner)
+    assert found.scan(where="v1 == 2").to_arrow()["v1"].to_pylist() == [2]
+    assert sorted(found.scan().to_arrow()["v1"].to_pylist()) == [1, 2]
+
+
+@pytest.mark.parametrize("verb", ["create", "replace"])
+def test_a_store_that_sees_conflicts_for_long(verb: str) -> None:
+    """A swap that is refused though nobody comes first is tried again, and made once."""
+
+    def refuse(act: Callable[[], Any]) -> Any:
+        refused.append(verb)
+        if len(refused) > 12:
+            return act()
+        store.verb = verb
+        return LostRace()
+
+    refused: list[str] = []
+    store = MeddlingStore("", refuse)
+    store.world = replace(WORLD, sleep=lambda _: None)
+    if verb == "replace":
+        kb.write_dataset(OLD, "u", store)
+    store.verb = verb
+    kb.update_dataset(NEW, "u", store, secondary_indices=["v1"] if verb == "create" else None)
+    rows = kb.open_dataset("u", store.inner).scan(where="v1 == 2").to_arrow()
+    assert (rows["v1"].to_pylist(), len(refused)) == ([2], 13)
+    assert kb.open_dataset("u", store.inner).version == (1 if verb == "create" else 2)
+
+
+def test_a_version_that_was_refused_is_kept() -> None:
+    """That the store refuses to keep it does not mean that it is there."""
+
+    class Refusing(WrappedStore):
+        refused = 0
+
+        def around(self, call: Call, act: Callable[[], Any]) -> Any:
+            if call.verb == "create" and "/history/" in call.key:
+                self.refused += 1
+                if self.refused % 3:
+                    return LostRace()
+            return act()
+
+    store = Refusing(f"memory://{uuid.uuid4().hex}")
+    for number in range(3):
+        kb.update_dataset(pa.table({"v1": [number]}), "u", store)
+    assert [version.version for version in kb.open_dataset("u", store.inner).history()] == [3, 2, 1]
+    for number in (1, 2, 3):
+        assert len(kb.open_dataset("u", store.inner, at=number).scan().to_arrow()) == number
+
+
 def test_nobody_builds_on_a_header_beside_one_that_was_missed() -> None:
     """The JSON header was asked for before it was there, and the msgpack header, which gives way, seen after it."""
     store = MeddlingStore("", lambda act: [None, *act()[1:]])
+    store.world = store.inner.world
     kb.write_dataset(NEW, "u", store.inner)
     other = open_store(f"memory://{uuid.uuid4().hex}")
     kb.write_dataset(OLD, "u", other, header_format="msgpack")

@@ -3,8 +3,12 @@
 ::
 
     swapped      committed, unless a header in the other format is in its way (``kubothek.dataset.rivals``)
-    refused      by whom? pin what is there: ours (a client repeated the request), or a lost race
-    no answer    pin what is there: ours, theirs, or unchanged: then swap again, with the very same bytes
+    refused      by whom? pin what is there: ours (a client repeated the request), theirs: a lost race, or unchanged
+    no answer    pin what is there: ours, theirs, or unchanged
+    unchanged    swap again, with the very same bytes: a request that was sent before may yet be carried out
+
+A store may refuse though nothing came first: S3 does while another request for the same object is under way, which may
+be our own one that got no answer.
 """
 
 from __future__ import annotations
@@ -59,6 +63,7 @@ def swap(ours: Snapshot, data: bytes, change: ChangeSet, current: Snapshot | Non
     # Rows may have been staged for hours, and a header in one format does not keep one in the other out.
     if current is None and find_snapshot(uuid, store) is not None:
         return Lost()
+    answered = True
     for attempt in range(TRIES):
         try:
             outcome = store.create(ours.key, data) if current is None else store.replace(ours.key, data, current.etag)
@@ -70,8 +75,11 @@ def swap(ours: Snapshot, data: bytes, change: ChangeSet, current: Snapshot | Non
         settled = _settle(outcome, ours, data, change, current)
         if settled is not None:
             return settled
+        answered = answered and isinstance(outcome, LostRace)
         store.world.pause(FIRST_PAUSE * 2**attempt)
-    raise unknown(uuid, change, f"{TRIES} tries got no answer")
+    if answered:
+        return Lost(surely=False)
+    raise unknown(uuid, change, f"{TRIES} tries did not change it")
 
 
 def _settle(
@@ -92,6 +100,8 @@ def _settle(
             return _unhidden(replace(ours, etag=stored.etag), change, current)
     if current is None and found is None and _may_be_deleted(ours, change):
         raise unknown(ours.uuid, change, "the dataset may have been created and deleted since")
+    if etag_of(found) == etag_of(current):
+        return None
     if isinstance(outcome, LostRace) or lists_all_since(found, current):
         if found is None or not may_hide(found, current):
             return Lost()
@@ -99,9 +109,7 @@ def _settle(
         why = "what was there before cannot be read"
         below = patiently(took_place, ours.uuid, change, ours.store.world, why)
         return Committed(found) if below else Lost(surely=False)
-    if etag_of(found) != etag_of(current):
-        raise unknown(ours.uuid, change, "what is there now does not tell") from outcome.error
-    return None
+    raise unknown(ours.uuid, change, "what is there now does not tell") from outcome.error
 
 
 def _may_be_deleted(ours: Snapshot, change: ChangeSet) -> bool:

@@ -29,7 +29,7 @@ from kubothek.model.history import UNKNOWN_TIME, KeptVersion
 from kubothek.plan.apply import CREATION_TIME
 from kubothek.plan.foreign import FOREIGN_COMMIT, find_overwritten, foreign_commit_id, is_adopted, is_foreign_id
 from kubothek.plan.next_state import RECENT_COMMITS, effect_between
-from kubothek.store.interface import Doubtful, ObjectInfo, Store
+from kubothek.store.interface import Doubtful, LostRace, ObjectInfo, Store, Swapped
 
 _OVERWRITTEN_AT_MOST = 64
 _TRIES = 3
@@ -112,14 +112,15 @@ def keep_version(store: Store, header: Header, data: bytes) -> None:
     key, content = _kept_key(header), encode_kept(data, header.format)
     for _ in range(_TRIES):
         outcome = store.create(key, content, durable=False)
-        if not isinstance(outcome, Doubtful):
-            return  # there now; who came first has kept the same
-        error = outcome.error
+        # Who came first has kept the same; but a store may refuse though nobody did.
+        if isinstance(outcome, Swapped) or (isinstance(outcome, LostRace) and is_kept(store, header)):
+            return
     raise StoreError(
-        f"Whether the header of dataset {header.uuid!r} is kept at {key!r} is unknown: {_TRIES} tries got no answer.",
+        f"Whether the header of dataset {header.uuid!r} is kept at {key!r} is unknown: {_TRIES} tries got no answer, "
+        "or were refused though it is not there.",
         key=key,
         operation="create",
-    ) from error
+    ) from (outcome.error if isinstance(outcome, Doubtful) else None)
 
 
 def keep_base(store: Store, base: Snapshot) -> bool:

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubothek.testing.simulation.call_checks import wrong_commits, wrong_outcome, wrong_read
-from kubothek.testing.simulation.dataset_operations import (
-    Delete,
-)
+from kubothek.testing.simulation.dataset_operations import Delete
 from kubothek.testing.simulation.foreign import ForeignUpdate
 from kubothek.testing.simulation.header_checks import wrong_files, wrong_header
 from kubothek.testing.simulation.ledger import Entry, Ledger
@@ -52,11 +50,7 @@ def _wrong_end(ledger: Ledger, tip: Entry) -> Iterator[str]:
         return
     for entry in () if tip.is_taken_back or tip.gives_way else tip.back():
         run = entry.run
-        done = run is not None and run.outcome is Outcome.DONE
-        if (
-            run is not None
-            and done
-            and run.operation.committed(run.answer)
-            and not isinstance(run.operation, ForeignUpdate)
-        ):
+        if run is None or run.outcome is not Outcome.DONE or isinstance(run.operation, ForeignUpdate):
+            continue
+        if run.operation.committed(run.answer):
             yield f"{_name(entry)}: it was acknowledged, and is lost: {why}"

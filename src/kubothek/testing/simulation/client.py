@@ -20,7 +20,7 @@ import pyarrow as pa
 from kubothek.codec.keys import HEADER_SUFFIXES
 from kubothek.engine.steps import ONE_BY_ONE
 from kubothek.errors import CommitStateUnknownError, KubothekError, ObjectNotFoundError, StoreError
-from kubothek.store.interface import Blob, Doubtful, Level, ObjectInfo, Part, Store, SwapOutcome, whole_range
+from kubothek.store.interface import Blob, Doubtful, Level, LostRace, ObjectInfo, Part, Store, SwapOutcome, whole_range
 from kubothek.testing.simulation.faults import NO_FAULTS, Faults
 from kubothek.testing.simulation.objects import Life, Objects
 from kubothek.testing.simulation.runs import Fault, Operation, Outcome, Run
@@ -281,6 +281,8 @@ class ClientStore(Store):
         if fault in (Fault.DIE_BEFORE, Fault.DIE_AFTER):
             self._dead = True
             raise Killed
+        if fault is Fault.CONFLICT:
+            return LostRace()  # type: ignore[return-value]  # T of these verbs
         if fault is Fault.STALE:
             return self.objects.listing(key, self._faults.lag())  # type: ignore[return-value]  # T is this
         if fault is Fault.REPEAT:

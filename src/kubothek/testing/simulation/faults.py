@@ -35,6 +35,13 @@ _POSSIBLE = {
     "replace": (*_PUTS, Fault.REFUSE),
 }
 """``FAIL`` is a doubtful outcome of ``create`` and ``replace``, and an error of all others."""
+_CONDITIONAL = ("create", "replace")
+_DRAWN = tuple(fault for fault in Fault if fault is not Fault.CONFLICT)
+_CONFLICTS = 0.2
+"""Share of the schedules, and of their conditional writes, in which a store sees a conflict that is none, as S3 may.
+
+Decided by dice of their own, so that all other schedules are what they were before there was this fault.
+"""
 
 
 class Faults:
@@ -47,16 +54,22 @@ class Faults:
     kinds
         What goes wrong; ``None`` for some of everything, ``()`` for nothing. Where it is given, a call that fails is
         often the first of several, so that nobody can find out what became of it.
+    seed
+        Of the schedule; decides about conflicts that are none. ``None`` for no such thing.
     """
 
-    def __init__(self, rng: random.Random, kinds: Sequence[Fault] | None = None) -> None:
+    def __init__(self, rng: random.Random, kinds: Sequence[Fault] | None = None, seed: int | None = None) -> None:
         self._rng, self._deaths = rng, 0
+        self._conflicts = random.Random(f"conflicts {seed}")
+        self._has_conflicts = seed is not None and self._conflicts.random() < _CONFLICTS
         self._rate = rng.choice(_RATES) if kinds is None else _USUAL_RATE
-        self._kinds = frozenset(rng.sample(list(Fault), rng.randrange(1, len(Fault) + 1)) if kinds is None else kinds)
+        self._kinds = frozenset(rng.sample(_DRAWN, rng.randrange(1, len(_DRAWN) + 1)) if kinds is None else kinds)
         self._has_outages = kinds is not None or rng.random() < _OUTAGES
 
     def draw(self, verb: str, *, is_swap: bool) -> Fault | None:
         """Return what goes wrong with the next call, more often with a swap: that is what the protocol is about."""
+        if verb in _CONDITIONAL and self._has_conflicts and self._conflicts.random() < _CONFLICTS:
+            return Fault.CONFLICT
         if self._rng.random() >= self._rate * (_SWAPS if is_swap else 1):
             return None
         may_die = self._deaths < _MOST_DEATHS and self._rng.random() < _DEADLY

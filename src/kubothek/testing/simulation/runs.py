@@ -30,6 +30,7 @@ class Fault(Enum):
     REPEAT = "it is done, the answer is lost on the way, it is done again some time later, and that answer comes"
     LATE = "no answer comes, and it is done later"
     STALE = "the listing is that of some time ago"
+    CONFLICT = "the store says that another came first, though none has: nothing is done"
 
 
 class Outcome(Enum):

@@ -120,7 +120,7 @@ def run_schedule(seed: int) -> Report:
             simulation.objects.clock.advance(_BETWEEN_PHASES)
         elif rng.random() < theme.begun:
             simulation.run_alone(ClientStore(next(names), simulation, f"{seed}"), [draw(is_first=True)])
-        faults, clients = Faults(rng, theme.faults), rng.choice((2, 2, 3, 3, 4))
+        faults, clients = Faults(rng, theme.faults, seed), rng.choice((2, 2, 3, 3, 4))
         stores = [ClientStore(next(names), simulation, f"{seed}", faults) for _ in range(clients)]
         simulation.run(rng, {one: [draw() for _ in range(rng.choice((1, 1, 2, 3)))] for one in stores})
     leftovers = list((cube_leftovers if theme.is_cube else dataset_leftovers)(simulation, seed))
