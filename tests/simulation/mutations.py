@@ -403,8 +403,8 @@ MUTATIONS: dict[str, Callable[[], AbstractContextManager[None]]] = {
 SEEDS = {
     "create_without_condition": 59,
     "doubtful_is_lost_race": 30,
-    "conflict_is_lost_race": 7186,
-    "conflict_is_kept": 181,
+    "conflict_is_lost_race": 159,
+    "conflict_is_kept": 68,
     "other_format_unseen": 63,
     "garbage_of_any_age": 21,
     "scope_not_evaluated_again": 50,

@@ -382,7 +382,7 @@ def test_a_store_that_sees_conflicts_for_long(verb: str) -> None:
 
     def refuse(act: Callable[[], Any]) -> Any:
         refused.append(verb)
-        if len(refused) > 12:
+        if len(refused) > 8:
             return act()
         store.verb = verb
         return LostRace()
@@ -395,7 +395,7 @@ def test_a_store_that_sees_conflicts_for_long(verb: str) -> None:
     store.verb = verb
     kb.update_dataset(NEW, "u", store, secondary_indices=["v1"] if verb == "create" else None)
     rows = kb.open_dataset("u", store.inner).scan(where="v1 == 2").to_arrow()
-    assert (rows["v1"].to_pylist(), len(refused)) == ([2], 13)
+    assert (rows["v1"].to_pylist(), len(refused)) == ([2], 9)
     assert kb.open_dataset("u", store.inner).version == (1 if verb == "create" else 2)
 
 

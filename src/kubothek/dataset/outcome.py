@@ -40,7 +40,7 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Others came first; ``surely`` tells that the change did not take place.
+    """Others came first; ``surely`` tells that the change did not take place, and will not.
 
     Else it may have, and nothing is left of it: a request that is carried out twice is refused the second time, and
     other software has replaced the first. What it put may yet refer to index files of the attempt.
@@ -50,7 +50,7 @@ class Lost:
 
 
 def unknown(
-    uuid: str, change: ChangeSet, why: str, *, answer: str = "the store did not answer the request"
+    uuid: str, change: ChangeSet, why: str, *, answer: str = "the store gave the request no clear answer"
 ) -> CommitStateUnknownError:
     """Return the error that nobody can tell whether a change took place."""
     return CommitStateUnknownError(

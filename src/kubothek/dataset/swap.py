@@ -7,8 +7,8 @@
     no answer    pin what is there: ours, theirs, or unchanged
     unchanged    swap again, with the very same bytes: a request that was sent before may yet be carried out
 
-A store may refuse though nothing came first: S3 does while another request for the same object is under way, which may
-be our own one that got no answer.
+A store may refuse though nothing has come first: S3 does while another request for the same object is under way, which
+may be our own, sent again by its client. So nothing but a change of the header tells that a refused swap is lost.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ from kubothek.dataset.snapshot import Snapshot, find_snapshot
 from kubothek.dataset.versions import kept_since
 from kubothek.errors import StoreError
 from kubothek.model.staged import ChangeSet
-from kubothek.store.interface import LostRace, SwapOutcome, Swapped
+from kubothek.store.interface import Doubtful, LostRace, SwapOutcome, Swapped
+
+_REFUSALS = 10
+"""Tries while the store refuses though nothing has come first: some seconds."""
 
 
 def swap(ours: Snapshot, data: bytes, change: ChangeSet, current: Snapshot | None) -> Committed | Lost:
@@ -63,23 +66,24 @@ def swap(ours: Snapshot, data: bytes, change: ChangeSet, current: Snapshot | Non
     # Rows may have been staged for hours, and a header in one format does not keep one in the other out.
     if current is None and find_snapshot(uuid, store) is not None:
         return Lost()
-    answered = True
-    for attempt in range(TRIES):
+    for attempt in range(_REFUSALS):
+        # Right before the request: to create what was created and deleted would bring a header back without its files.
+        if attempt and current is None and _may_be_deleted(ours, change):
+            raise unknown(uuid, change, "the dataset may have been created and deleted since")
         try:
             outcome = store.create(ours.key, data) if current is None else store.replace(ours.key, data, current.etag)
         except StoreError as error:
             if attempt == 0:
                 raise
-            # Refused now, but the request without an answer may still be carried out.
+            # Refused now, but an earlier request may still be carried out.
             raise unknown(uuid, change, "then refused another") from error
         settled = _settle(outcome, ours, data, change, current)
         if settled is not None:
             return settled
-        answered = answered and isinstance(outcome, LostRace)
+        if isinstance(outcome, Doubtful) and attempt + 1 >= TRIES:
+            break
         store.world.pause(FIRST_PAUSE * 2**attempt)
-    if answered:
-        return Lost(surely=False)
-    raise unknown(uuid, change, f"{TRIES} tries did not change it")
+    raise unknown(uuid, change, f"{attempt + 1} tries did not change the header")
 
 
 def _settle(
@@ -98,8 +102,8 @@ def _settle(
         )
         if stored is not None and stored.data == data:
             return _unhidden(replace(ours, etag=stored.etag), change, current)
-    if current is None and found is None and _may_be_deleted(ours, change):
-        raise unknown(ours.uuid, change, "the dataset may have been created and deleted since")
+        if isinstance(outcome, LostRace) and (None if stored is None else stored.etag) == etag_of(current):
+            return None
     if etag_of(found) == etag_of(current):
         return None
     if isinstance(outcome, LostRace) or lists_all_since(found, current):

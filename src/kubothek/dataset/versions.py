@@ -22,6 +22,7 @@ from itertools import groupby, islice
 from kubothek.codec.header import encode_header
 from kubothek.codec.kept_header import decode_kept, decode_kept_state, encode_kept
 from kubothek.codec.keys import history_prefix, parse_version_key, private_root, version_key
+from kubothek.dataset.outcome import FIRST_PAUSE, TRIES
 from kubothek.dataset.snapshot import Snapshot, pin_header
 from kubothek.errors import CorruptDatasetError, ObjectNotFoundError, SnapshotExpiredError, StoreError
 from kubothek.model.header import CommitInfo, CommitState, Header
@@ -32,7 +33,6 @@ from kubothek.plan.next_state import RECENT_COMMITS, effect_between
 from kubothek.store.interface import Doubtful, LostRace, ObjectInfo, Store, Swapped
 
 _OVERWRITTEN_AT_MOST = 64
-_TRIES = 3
 
 
 def list_versions(uuid: str, store: Store, incarnation: str) -> tuple[KeptVersion, ...]:
@@ -110,13 +110,16 @@ def keep_version(store: Store, header: Header, data: bytes) -> None:
         It is not known to be kept.
     """
     key, content = _kept_key(header), encode_kept(data, header.format)
-    for _ in range(_TRIES):
+    for attempt in range(TRIES):
         outcome = store.create(key, content, durable=False)
-        # Who came first has kept the same; but a store may refuse though nobody did.
+        # Who came first has kept the same; but a store may refuse though it is not there yet.
         if isinstance(outcome, Swapped) or (isinstance(outcome, LostRace) and is_kept(store, header)):
             return
+        store.world.pause(FIRST_PAUSE * 2**attempt)
+    if is_kept(store, header):
+        return
     raise StoreError(
-        f"Whether the header of dataset {header.uuid!r} is kept at {key!r} is unknown: {_TRIES} tries got no answer, "
+        f"Whether the header of dataset {header.uuid!r} is kept at {key!r} is unknown: {TRIES} tries got no answer, "
         "or were refused though it is not there.",
         key=key,
         operation="create",

@@ -28,6 +28,7 @@ from kubothek.engine.shared_tables import SharedTables
 from kubothek.engine.steps import Made, Step, in_threads, once, steps_of
 from kubothek.model.condition import EVERYTHING, Comparison, Condition, all_of, conjuncts
 from kubothek.model.read_plan import PARTITION_PREFIX, ReadInput, ReadPlan
+from kubothek.plan.keys import ends_differ
 from kubothek.plan.match import match_rows
 from kubothek.plan.tasks import SHARED_FILE, UNIT_BYTES, unit_bytes
 from kubothek.store.interface import Store
@@ -243,6 +244,8 @@ class UnitReader:
 
 def _last_units(files: pa.Table) -> dict[str, int]:
     """Return the last unit of each file that serves several units."""
+    if ends_differ(files.column("key").combine_chunks()):  # as nearly always; to group them takes longer
+        return {}
     units = files.group_by("key", use_threads=False).aggregate([("unit", "min"), ("unit", "max")])
     shared = units.filter(pc.less(units.column("unit_min"), units.column("unit_max")))
     return dict(zip(shared.column("key").to_pylist(), shared.column("unit_max").to_pylist(), strict=True))

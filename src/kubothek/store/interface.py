@@ -67,10 +67,10 @@ class Swapped:
 
 @dataclass(frozen=True, slots=True)
 class LostRace:
-    """The store refused: the condition did not hold.
+    """The store refused: the condition did not hold, or another request for the same object was under way.
 
-    A client that repeats a request whose answer got lost is refused by its own first try, so this outcome alone does
-    not prove that the bytes are not ours.
+    A client that repeats a request whose answer got lost is refused by its own first try, which may yet be carried out.
+    So this outcome alone proves neither that the bytes are not ours nor that anything has changed.
     """
 
 

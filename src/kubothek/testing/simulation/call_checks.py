@@ -72,7 +72,7 @@ def _is_gone(ledger: Ledger, entry: Entry, run: Run) -> bool:
 
     Where the answer to its swap got lost, nobody can tell it from one that never took place.
     """
-    if not {Fault.REPEAT, Fault.LOSE_ANSWER, Fault.LATE} & set(run.faults):
+    if not {Fault.REPEAT, Fault.LOSE_ANSWER, Fault.LATE, Fault.BUSY} & set(run.faults):
         return False
     later = [one for one in entry.after() if one.life.born <= run.ended]
     overwritten = any(one.is_foreign and not _has_seen(ledger, one, entry) for one in later)

@@ -281,16 +281,16 @@ class ClientStore(Store):
         if fault in (Fault.DIE_BEFORE, Fault.DIE_AFTER):
             self._dead = True
             raise Killed
-        if fault is Fault.CONFLICT:
-            return LostRace()  # type: ignore[return-value]  # T of these verbs
         if fault is Fault.STALE:
             return self.objects.listing(key, self._faults.lag())  # type: ignore[return-value]  # T is this
         if fault is Fault.REPEAT:
             self._turn()
             return late()  # type: ignore[return-value]  # what comes late gives the same answer
-        if fault is Fault.LATE and self._simulation.scheduler is not None:
+        if fault in (Fault.LATE, Fault.BUSY) and self._simulation.scheduler is not None:
             due = self._simulation.scheduler.turn + self._faults.delay()
             self._simulation.late.append(Late(due, lambda: self._land(verb, key, late)))
+        if fault in (Fault.CONFLICT, Fault.BUSY):
+            return LostRace()  # type: ignore[return-value]  # T of these verbs
         error = StoreError(f"{verb} of {key!r}: {fault.value}.", key=key, operation=verb)
         if verb in ("create", "replace") and fault is not Fault.REFUSE:
             return Doubtful(error)  # type: ignore[return-value]  # T of these verbs

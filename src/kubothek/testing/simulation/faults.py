@@ -36,7 +36,8 @@ _POSSIBLE = {
 }
 """``FAIL`` is a doubtful outcome of ``create`` and ``replace``, and an error of all others."""
 _CONDITIONAL = ("create", "replace")
-_DRAWN = tuple(fault for fault in Fault if fault is not Fault.CONFLICT)
+_REFUSALS = (Fault.CONFLICT, Fault.BUSY)
+_DRAWN = tuple(fault for fault in Fault if fault not in _REFUSALS)
 _CONFLICTS = 0.2
 """Share of the schedules, and of their conditional writes, in which a store sees a conflict that is none, as S3 may.
 
@@ -69,7 +70,7 @@ class Faults:
     def draw(self, verb: str, *, is_swap: bool) -> Fault | None:
         """Return what goes wrong with the next call, more often with a swap: that is what the protocol is about."""
         if verb in _CONDITIONAL and self._has_conflicts and self._conflicts.random() < _CONFLICTS:
-            return Fault.CONFLICT
+            return self._conflicts.choice(_REFUSALS)
         if self._rng.random() >= self._rate * (_SWAPS if is_swap else 1):
             return None
         may_die = self._deaths < _MOST_DEATHS and self._rng.random() < _DEADLY

@@ -31,6 +31,7 @@ class Fault(Enum):
     LATE = "no answer comes, and it is done later"
     STALE = "the listing is that of some time ago"
     CONFLICT = "the store says that another came first, though none has: nothing is done"
+    BUSY = "the store says that another came first, which is the same request: it is done later"
 
 
 class Outcome(Enum):
