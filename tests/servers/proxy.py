@@ -21,6 +21,9 @@ from urllib.parse import unquote
 LATE_SECONDS = 1.5
 """How long a late request is held back; clients here give up after a second."""
 
+CONFLICT_SECONDS = 0.2
+"""How long one is held back that was refused."""
+
 _RESET = struct.pack("ii", 1, 0)  # close without waiting: the other side gets a reset
 _HOP = {"connection", "keep-alive", "transfer-encoding", "content-length"}
 
@@ -34,11 +37,13 @@ class Fault(Enum):
     FAIL = "forwarded, and answered that the server failed"
     BUSY = "never forwarded, and answered that the server is busy"
     LATE = "forwarded when the client has given up, reset then"
+    CONFLICT = "answered, as S3 does, that another request for the object is under way; then forwarded"
 
 
 READING = (Fault.LOSE_REQUEST, Fault.CUT_ANSWER, Fault.BUSY)
 DELETING = (Fault.LOSE_REQUEST, Fault.LOSE_ANSWER, Fault.FAIL, Fault.BUSY)
 WRITING = (*DELETING, Fault.LATE)
+SWAPPING = (*WRITING, Fault.CONFLICT)
 
 Script = Callable[[str, str], Fault | None]
 """Says from the method and the path of a request what goes wrong with it."""
@@ -55,7 +60,9 @@ class Chance:
     def __call__(self, method: str, path: str) -> Fault | None:
         """Draw."""
         faults = {"PUT": WRITING, "GET": READING, "HEAD": READING}.get(method, DELETING)
-        rate = self._headers if method == "PUT" and "by-dataset-metadata" in path else self._others
+        rate = self._others
+        if method == "PUT" and "by-dataset-metadata" in path:
+            faults, rate = SWAPPING, self._headers
         with self._lock:
             return self._random.choice(faults) if self._random.random() < rate else None
 
@@ -146,6 +153,10 @@ class _Handler(BaseHTTPRequestHandler):
                     time.sleep(LATE_SECONDS)
                     self._forward(body)
                     self._reset()
+                case Fault.CONFLICT:
+                    self._answer(Reply(HTTPStatus.CONFLICT, [("Connection", "close")], b"", None))
+                    time.sleep(CONFLICT_SECONDS)
+                    self._forward(body)
                 case _:
                     self._answer_or_fail(self._forward(body), fault)
         finally:

@@ -40,6 +40,13 @@ def test_what_is_forwarded_is_done(server: Server, fault: Fault) -> None:
     assert store.get("k").data == b"v"
 
 
+def test_what_is_refused_because_it_is_under_way_is_done(server: Server) -> None:
+    """The client is told that it has lost, and the object is there, though not at once."""
+    outcome, store = created(server, Fault.CONFLICT)
+    assert outcome == LostRace(repeated=True)
+    assert store.get("k").data == b"v"
+
+
 def test_a_late_write_loses_against_its_own_repetition(server: Server) -> None:
     """What a client repeats after its patience is over is done once, whichever comes first."""
     prefix, script = uuid.uuid4().hex, iter([Fault.LATE])

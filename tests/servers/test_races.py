@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.appending import appended, check
 from tests.servers.kinds import Server
-from tests.servers.proxy import WRITING, Chance, Fault, Proxy
+from tests.servers.proxy import SWAPPING, Chance, Fault, Proxy
 
 from kubothek.store.interface import Store
 
@@ -47,5 +47,5 @@ def test_on_a_server_that_fails(server: Server) -> None:
         seen = Server(server.kind, proxy.port).store(prefix, {"timeout": "1s"}, retry_config=IMPATIENT)
         tally = appended(seen, "ab", ROWS_WITH_FAULTS)
     assert len(tally.acknowledged) == 2 * ROWS_WITH_FAULTS
-    assert set(proxy.faults) >= {*WRITING, Fault.CUT_ANSWER}
+    assert set(proxy.faults) >= {*SWAPPING, Fault.CUT_ANSWER}
     check(server.store(prefix), tally)

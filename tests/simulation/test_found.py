@@ -26,7 +26,10 @@ OLD, NEW = pa.table({"v1": [1]}), pa.table({"v1": [2]})
 
 
 class MeddlingStore(WrappedStore):
-    """Has a call carried out by a test, which may do more, and fails for ever some readings later."""
+    """Has a call carried out by a test, which may do more, and fails for ever some readings later.
+
+    Where the call loses its race, its client may have repeated it.
+    """
 
     def __init__(self, verb: str, meddle: Callable[[Callable[[], Any]], Any], readings: int = 1000) -> None:
         super().__init__(f"memory://{uuid.uuid4().hex}")
@@ -37,7 +40,8 @@ class MeddlingStore(WrappedStore):
         """Carry out the call, or have it carried out once."""
         if call.verb == self.verb and call.key in (JSON, MSGPACK):
             self.verb = ""
-            return self.meddle(act)
+            answer = self.meddle(act)
+            return LostRace(repeated=True) if isinstance(answer, LostRace) else answer
         if self.verb == "" and call.verb == "get_many":
             self.readings -= 1
             if self.readings < 0:
@@ -335,7 +339,7 @@ def test_a_creation_that_cannot_give_way_is_not_acknowledged() -> None:
 
     def create(act: Callable[[], Any]) -> Any:
         kb.write_dataset(NEW, "u", store.inner, header_format="msgpack")
-        store.verb, store.meddle = "replace", lambda _: LostRace()
+        store.verb, store.meddle = "replace", lambda _: LostRace(repeated=True)
         return act()
 
     store = MeddlingStore("create", create)
@@ -359,7 +363,7 @@ def test_a_swap_that_is_refused_while_an_earlier_one_is_under_way() -> None:
 
     def refuse(_: Callable[[], Any]) -> Any:
         under_way.extend(late)
-        return LostRace()
+        return LostRace(repeated=True)
 
     def carry_out(_: float) -> None:
         while under_way:
@@ -385,7 +389,7 @@ def test_a_store_that_sees_conflicts_for_long(verb: str) -> None:
         if len(refused) > 8:
             return act()
         store.verb = verb
-        return LostRace()
+        return LostRace(repeated=True)
 
     refused: list[str] = []
     store = MeddlingStore("", refuse)
@@ -409,7 +413,7 @@ def test_a_version_that_was_refused_is_kept() -> None:
             if call.verb == "create" and "/history/" in call.key:
                 self.refused += 1
                 if self.refused % 3:
-                    return LostRace()
+                    return LostRace(repeated=True)
             return act()
 
     store = Refusing(f"memory://{uuid.uuid4().hex}")

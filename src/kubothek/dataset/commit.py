@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from kubothek.codec.header import encode_header
 from kubothek.codec.keys import check_uuid, header_key, header_keys, schema_key
@@ -30,7 +30,7 @@ from kubothek.codec.schema import encode_schema
 from kubothek.dataset.delete_scope import select_deleted
 from kubothek.dataset.indices.files import staged_keys, write_indices
 from kubothek.dataset.indices.read import with_index_values
-from kubothek.dataset.outcome import Committed, Lost, contains, etag_of, may_be_deleted
+from kubothek.dataset.outcome import Committed, Lost, contains, etag_of, may_be_deleted, unknown
 from kubothek.dataset.rivals import settle_rivals
 from kubothek.dataset.snapshot import Snapshot, find_snapshot
 from kubothek.dataset.swap import swap
@@ -123,6 +123,14 @@ class _Try:
     current: Snapshot | None
 
 
+@dataclass(slots=True)
+class _Course:
+    """What the attempts so far have left: files that nobody will refer to, and whether one may have been a commit."""
+
+    unused: list[str] = field(default_factory=list)
+    may_be_made: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class _Done:
     """A commit that took place: what the dataset is now, and the header with its bytes that did it."""
@@ -140,16 +148,23 @@ def make_commit(
     store.check_swap()
     current = _settled(base, None)
     tried = _Try(change, current if etag_of(current) == etag_of(base) else base, current)
-    unused: list[str] = []
+    course = _Course()
     try:
-        return _until_settled(store, uuid, tried, rebase, unused)
+        return _until_settled(store, uuid, tried, rebase, course)
+    except CommitStateUnknownError:
+        raise
+    except KubothekError as error:
+        if not course.may_be_made:
+            raise
+        made = "one attempt may have been a commit that other software replaced"
+        raise unknown(uuid, change, f"the next failed: {error}", answer=made) from error
     finally:
-        if unused:
+        if course.unused:
             with suppress(StoreError):  # nothing refers to them: what is left costs space alone
-                store.delete(unused)
+                store.delete(course.unused)
 
 
-def _until_settled(store: Store, uuid: str, tried: _Try, rebase: Rebase | None, unused: list[str]) -> Commit:
+def _until_settled(store: Store, uuid: str, tried: _Try, rebase: Rebase | None, course: _Course) -> Commit:
     """Try until the change is made, or cannot be made any more."""
     change, world, incarnation = tried.change, store.world, store.world.new_id()
     for losses in range(_ATTEMPTS):
@@ -161,7 +176,7 @@ def _until_settled(store: Store, uuid: str, tried: _Try, rebase: Rebase | None, 
             started = world.clock()
             tried = _fitted(uuid, tried)
             candidate = _decide(uuid, tried, Committer(started, world.author(), library(), incarnation))
-            outcome = _attempt(store, candidate, tried, unused)
+            outcome = _attempt(store, candidate, tried, course)
         if isinstance(outcome, _Done):
             _finish(outcome, candidate, tried.current)
             return Commit(tried.current, outcome.snapshot)
@@ -287,18 +302,19 @@ def _check_conflict(uuid: str, tried: _Try) -> None:
         raise CommitConflictError(str(conflict), ours=conflict.ours, theirs=conflict.theirs)
 
 
-def _attempt(store: Store, candidate: Candidate, tried: _Try, unused: list[str]) -> _Done | Lost:
-    """Write what a candidate needs, and swap its header in; ``unused`` receives files that nobody will refer to."""
+def _attempt(store: Store, candidate: Candidate, tried: _Try, course: _Course) -> _Done | Lost:
+    """Write what a candidate needs, and swap its header in."""
     written: list[str] = []
     try:
         outcome = _write_and_swap(store, candidate, tried, written)
     except CommitStateUnknownError:
         raise
     except KubothekError:
-        unused += written
+        course.unused += written
         raise
     if isinstance(outcome, Lost) and outcome.surely:
-        unused += written
+        course.unused += written
+    course.may_be_made |= isinstance(outcome, Lost) and not outcome.surely
     return outcome
 
 

@@ -77,7 +77,8 @@ def swap(ours: Snapshot, data: bytes, change: ChangeSet, current: Snapshot | Non
                 raise
             # Refused now, but an earlier request may still be carried out.
             raise unknown(uuid, change, "then refused another") from error
-        settled = _settle(outcome, ours, data, change, current)
+        surely = attempt == 0 and isinstance(outcome, LostRace) and not outcome.repeated
+        settled = Lost() if surely else _settle(outcome, ours, data, change, current)
         if settled is not None:
             return settled
         if isinstance(outcome, Doubtful) and attempt + 1 >= TRIES:

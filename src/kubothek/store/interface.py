@@ -70,8 +70,11 @@ class LostRace:
     """The store refused: the condition did not hold, or another request for the same object was under way.
 
     A client that repeats a request whose answer got lost is refused by its own first try, which may yet be carried out.
-    So this outcome alone proves neither that the bytes are not ours nor that anything has changed.
+    ``repeated`` says that this may be so; then the outcome alone proves neither that the bytes are not ours nor that
+    anything has changed.
     """
+
+    repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

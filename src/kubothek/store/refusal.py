@@ -35,6 +35,18 @@ _NO_RACE = re.compile(
 )
 
 
+_SURE = re.compile(r"Server returned non-2xx status code: (?:404|412|409\b.*<Code>BlobAlreadyExists<)", re.DOTALL)
+
+
+def is_repeated(error: Exception) -> bool:
+    """Tell whether a request that lost its race may have been sent more than once, or still be under way.
+
+    S3 answers 409 while another request for the same object is under way; Azure where a blob exists, too.
+    """
+    found = _ANSWER.search(str(error))
+    return found is None or found["repeated"] is not None or _SURE.match(found["answer"]) is None
+
+
 def no_bucket(error: Exception) -> bool:
     """Tell whether not the object is absent, but what it should be in."""
     return isinstance(error, FileNotFoundError) and _NO_RACE.search(str(error)) is not None

@@ -40,7 +40,7 @@ from kubothek.store.obstore_runtime import FORK_GUARD, hide, load_obstore, obsto
 from kubothek.store.parallel import in_parallel
 from kubothek.store.range_file import Sink
 from kubothek.store.redaction import redacted, secret_values
-from kubothek.store.refusal import no_bucket, verdict
+from kubothek.store.refusal import is_repeated, no_bucket, verdict
 from kubothek.store.remote_options import arranged, option_problems
 from kubothek.store.remote_services import Service, all_settings, endpoint, is_providers_own, service_of
 from kubothek.store.single_writer import look_and_create, look_and_replace
@@ -241,7 +241,7 @@ class RemoteStore(Store, schemes=("s3", "s3a", "gs", "az", "azure", "adl", "abfs
             except (self._obstore.exceptions.BaseError, OSError) as error:
                 said = verdict(error, self._obstore.exceptions, replacing=operation == "replace")
                 if said == "lost":
-                    return LostRace()
+                    return LostRace(repeated=is_repeated(error))
                 failed = store_error(operation, key, self.url, error, self._secrets)
                 if said == "doubtful":
                     return Doubtful(failed)

@@ -21,7 +21,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from kubothek.errors import StoreError
-from kubothek.store.interface import Blob, Doubtful, Level, ObjectInfo, Part, Store, SwapOutcome
+from kubothek.store.interface import Blob, Doubtful, Level, LostRace, ObjectInfo, Part, Store, SwapOutcome
 from kubothek.store.open import open_store
 
 T = TypeVar("T")
@@ -258,7 +258,8 @@ class FaultyStore(WrappedStore):
         elif fault is not Fault.FAIL:
             act()
         if fault is Fault.REPEAT:
-            return act()
+            second = act()
+            return LostRace(repeated=True) if isinstance(second, LostRace) else second  # type: ignore[return-value]
         if call.verb in ("create", "replace"):
             return Doubtful(error)  # type: ignore[return-value]  # T of these verbs
         raise error

@@ -285,12 +285,14 @@ class ClientStore(Store):
             return self.objects.listing(key, self._faults.lag())  # type: ignore[return-value]  # T is this
         if fault is Fault.REPEAT:
             self._turn()
-            return late()  # type: ignore[return-value]  # what comes late gives the same answer
+            answer = late()
+            # What comes late gives the same answer.
+            return LostRace(repeated=True) if isinstance(answer, LostRace) else answer  # type: ignore[return-value]
         if fault in (Fault.LATE, Fault.BUSY) and self._simulation.scheduler is not None:
             due = self._simulation.scheduler.turn + self._faults.delay()
             self._simulation.late.append(Late(due, lambda: self._land(verb, key, late)))
         if fault in (Fault.CONFLICT, Fault.BUSY):
-            return LostRace()  # type: ignore[return-value]  # T of these verbs
+            return LostRace(repeated=True)  # type: ignore[return-value]  # T of these verbs
         error = StoreError(f"{verb} of {key!r}: {fault.value}.", key=key, operation=verb)
         if verb in ("create", "replace") and fault is not Fault.REFUSE:
             return Doubtful(error)  # type: ignore[return-value]  # T of these verbs
