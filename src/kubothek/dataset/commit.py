@@ -125,7 +125,7 @@ class _Try:
 
 @dataclass(slots=True)
 class _Course:
-    """What the attempts so far have left: files that nobody will refer to, and whether one may have been a commit."""
+    """What the attempts so far have left: files that nobody will refer to, and whether one of them may have been a commit."""
 
     unused: list[str] = field(default_factory=list)
     may_be_made: bool = False
@@ -157,7 +157,7 @@ def make_commit(
         if not course.may_be_made:
             raise
         made = "one attempt may have been a commit that other software replaced"
-        raise unknown(uuid, change, f"the next failed: {error}", answer=made) from error
+        raise unknown(uuid, change, f"the next one failed with {type(error).__name__}", answer=made) from error
     finally:
         if course.unused:
             with suppress(StoreError):  # nothing refers to them: what is left costs space alone

@@ -8,7 +8,8 @@
     unchanged    swap again, with the very same bytes: a request that was sent before may yet be carried out
 
 A store may refuse though nothing has come first: S3 does while another request for the same object is under way, which
-may be our own, sent again by its client. So nothing but a change of the header tells that a refused swap is lost.
+may be our own, sent again by its client. So where a request may have been repeated, nothing but a change of the header
+tells that a refused swap is lost.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from kubothek.model.staged import ChangeSet
 from kubothek.store.interface import Doubtful, LostRace, SwapOutcome, Swapped
 
 _REFUSALS = 10
-"""Tries while the store refuses though nothing has come first: some seconds."""
+"""Tries while the store refuses though nothing has come first: seconds, or minutes where its client repeats each."""
 
 
 def swap(ours: Snapshot, data: bytes, change: ChangeSet, current: Snapshot | None) -> Committed | Lost:
@@ -77,10 +78,10 @@ def swap(ours: Snapshot, data: bytes, change: ChangeSet, current: Snapshot | Non
                 raise
             # Refused now, but an earlier request may still be carried out.
             raise unknown(uuid, change, "then refused another") from error
-        surely = attempt == 0 and isinstance(outcome, LostRace) and not outcome.repeated
-        settled = Lost() if surely else _settle(outcome, ours, data, change, current)
+        settled = _settle(outcome, ours, data, change, current)
         if settled is not None:
-            return settled
+            was_sent_once = attempt == 0 and isinstance(outcome, LostRace) and not outcome.repeated
+            return Lost() if was_sent_once and isinstance(settled, Lost) else settled
         if isinstance(outcome, Doubtful) and attempt + 1 >= TRIES:
             break
         store.world.pause(FIRST_PAUSE * 2**attempt)

@@ -71,7 +71,7 @@ class LostRace:
 
     A client that repeats a request whose answer got lost is refused by its own first try, which may yet be carried out.
     ``repeated`` says that this may be so; then the outcome alone proves neither that the bytes are not ours nor that
-    anything has changed.
+    anything has changed. Proxies may repeat a request unseen.
     """
 
     repeated: bool = False
