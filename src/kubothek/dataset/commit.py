@@ -125,7 +125,7 @@ class _Try:
 
 @dataclass(slots=True)
 class _Course:
-    """What the attempts so far have left: files that nobody will refer to, and whether one of them may have been a commit."""
+    """What attempts have left: files that nobody will refer to, and whether one of them may have been a commit."""
 
     unused: list[str] = field(default_factory=list)
     may_be_made: bool = False
