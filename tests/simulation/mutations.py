@@ -264,14 +264,14 @@ def index_files_deleted_in_doubt() -> Iterator[None]:
     original = commit._write_and_swap
 
     def attempt(*given: Any) -> Any:
-        *known, unused = given
+        *known, course = given
         written: list[str] = []
         try:
             outcome = original(*known, written)
         except KubothekError:
-            unused += written
+            course.unused += written
             raise
-        unused += written if isinstance(outcome, Lost) else []
+        course.unused += written if isinstance(outcome, Lost) else []
         return outcome
 
     with patch.object(commit, "_attempt", attempt):
