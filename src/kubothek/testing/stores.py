@@ -259,7 +259,9 @@ class FaultyStore(WrappedStore):
             act()
         if fault is Fault.REPEAT:
             second = act()
-            return LostRace(repeated=True) if isinstance(second, LostRace) else second  # type: ignore[return-value]
+            if isinstance(second, LostRace):
+                return LostRace(repeated=True)  # type: ignore[return-value]  # T of these verbs
+            return second
         if call.verb in ("create", "replace"):
             return Doubtful(error)  # type: ignore[return-value]  # T of these verbs
         raise error

@@ -286,8 +286,9 @@ class ClientStore(Store):
         if fault is Fault.REPEAT:
             self._turn()
             answer = late()
-            # What comes late gives the same answer.
-            return LostRace(repeated=True) if isinstance(answer, LostRace) else answer  # type: ignore[return-value]
+            if isinstance(answer, LostRace):
+                return LostRace(repeated=True)  # type: ignore[return-value]  # T of these verbs
+            return answer  # type: ignore[return-value]  # what comes late gives the same answer
         if fault in (Fault.LATE, Fault.BUSY) and self._simulation.scheduler is not None:
             due = self._simulation.scheduler.turn + self._faults.delay()
             self._simulation.late.append(Late(due, lambda: self._land(verb, key, late)))
