@@ -185,8 +185,9 @@ def in_turn(contenders: Sequence[Contender], number: int) -> Sequence[Contender]
 
 
 def said(error: BaseException) -> str:
-    """Return what an error says, on one line and not at length, with paths from here on."""
-    text = " ".join(str(error).replace(f"{Path.cwd()}/", "").split())
+    """Return what an error says, on one line and not at length, with paths from here on; Java's is its last cause."""
+    cause = str(error).rpartition("Caused by: ")[2].partition("\n\tat ")[0]
+    text = " ".join(cause.replace(f"{Path.cwd()}/", "").split())
     return f"{type(error).__name__}: {text[:200]}"
 
 

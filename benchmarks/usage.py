@@ -13,13 +13,15 @@ import gc
 import os
 import re
 import resource
+import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import sub
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 _PROC = Path("/proc")
 _STRETCH = 0.25
@@ -29,6 +31,15 @@ _MIB = 1 << 20
 _TOLD = (
     all((_PROC / "thread-self" / name).exists() for name in ("io", "children")) and (_PROC / "self/clear_refs").exists()
 )
+
+
+class _Sums(NamedTuple):
+    """What one process, and those that ended below it, have used so far; ``passed_on`` if its parent will get it."""
+
+    cpu: float
+    read: int
+    written: int
+    passed_on: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +71,7 @@ class Meter:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if _TOLD:
-            cpu, read, written = (now - then for now, then in zip(_spent(), self._before, strict=True))
+            cpu, read, written = _difference(_spent(), self._before)
             self._ended.set()
             self._watch.join()
             peak, held = max(self._peak, _held("VmHWM")) / _MIB, self._held / _MIB
@@ -92,26 +103,43 @@ def _held(what: str) -> int:
     return held
 
 
-def _spent(*, own_last: bool = False) -> tuple[float, int, int]:
-    """Add up CPU seconds and bytes read and written; what reading the others takes is left out of our own."""
-    own = None if own_last else _spent_here()
-    others = [_spent_by(process) for process in descendants(str(os.getpid()))]
-    cpu, read, written = zip(own or _spent_here(), *others, strict=True)
-    return sum(cpu), sum(read), sum(written)
+def _spent(*, own_last: bool = False) -> dict[str, _Sums]:
+    """Look what each process of the tree has used; what reading the others takes is left out of our own."""
+    own = str(os.getpid())
+    first = None if own_last else _spent_here()
+    others = {process: sums for process in descendants(own) if (sums := _spent_by(process))}
+    return {own: first or _spent_here(), **others}
 
 
-def _spent_here() -> tuple[float, int, int]:
+def _difference(after: dict[str, _Sums], before: dict[str, _Sums]) -> tuple[float, int, int]:
+    """Return CPU seconds and bytes read and written in between."""
+    counted = [sums for process, sums in before.items() if sums.passed_on or process in after]
+    cpu, read, written, _ = map(sub, _total(after.values()), _total(counted))
+    return cpu, read, written
+
+
+def _total(several: Iterable[_Sums]) -> Iterator[float]:
+    return map(sum, zip(*several, strict=True))
+
+
+def _spent_here() -> _Sums:
     times = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(time.ru_utime + time.ru_stime for time in times), *_bytes_of("self")
+    return _Sums(sum(time.ru_utime + time.ru_stime for time in times), *_bytes_of("self"))
 
 
-def _spent_by(process: str) -> tuple[float, int, int]:
+def _spent_by(process: str) -> _Sums | None:
     try:
-        # Times of it and of what it waited for, after its name, which may contain anything.
+        # Its parent, and times of it and of what it waited for, after its name, which may contain anything.
         fields = (_PROC / process / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK"), *_bytes_of(process)
+        cpu = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+        return _Sums(cpu, *_bytes_of(process), passed_on=not _ignores_ends(fields[1]))
     except (FileNotFoundError, ProcessLookupError):  # it has ended; who waited for it has its sums
-        return 0.0, 0, 0
+        return None
+
+
+def _ignores_ends(process: str) -> bool:
+    ignored = re.search(r"^SigIgn:\s+(\w+)$", (_PROC / process / "status").read_text("utf-8"), re.MULTILINE)
+    return bool(ignored and int(ignored[1], 16) >> (signal.SIGCHLD - 1) & 1)
 
 
 def _bytes_of(process: str) -> tuple[int, int]:

@@ -84,6 +84,17 @@ def test_rival_fails() -> None:
     assert list(measurement.goals()) == [Goal("all columns", "theirs", "failed", "≥ 2.00", None)]
 
 
+def test_what_java_says() -> None:
+    """Of an error of the JVM the last cause is told, without where it came from."""
+
+    def failing_in_java() -> pa.Table:
+        raise RuntimeError("Exception thrown in awaitResult\n\tat a.b(c.scala:1)\nCaused by: No heap\n\tat d\n\tat e")
+
+    clock = Clock()
+    measurement = measure(clock.case(Contender("theirs", failing_in_java)), 1, clock, NoMeter)
+    assert measurement.timed[1].failure == "RuntimeError: No heap"
+
+
 def test_rival_fails_late() -> None:
     """A rival that fails in a later round has no figure."""
     clock, turns = Clock(), iter([SUMS, SUMS])
