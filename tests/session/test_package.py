@@ -24,7 +24,7 @@ from kubothek.spark.session import session_settings
 
 assert kubothek.__file__.startswith(sys.argv[1])
 assert package_zip() == open(sys.argv[1], "rb").read()
-print(library(), "spark.driver.extraJavaOptions" in session_settings())
+print(library(), "log4j2" in session_settings()["spark.driver.extraJavaOptions"])
 """
 
 

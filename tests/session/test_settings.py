@@ -63,6 +63,12 @@ def test_a_package_that_only_this_program_finds_leaves_workers_to_spark(tmp_path
     assert said == f"{tmp_path / 'kubothek' / '__init__.py'} False\n"
 
 
+def test_arrow_is_asked_once_in_the_jvm_that_is_started_here() -> None:
+    """What others have started has its own options."""
+    assert "-Darrow.enable_null_check_for_get=false" in session_settings()["spark.driver.extraJavaOptions"].split()
+    assert "spark.driver.extraJavaOptions" not in session_settings(remote="sc://host:15002")
+
+
 def test_config_wins() -> None:
     """Any setting can be replaced by the caller."""
     assert session_settings(config={"spark.ui.enabled": "true"})["spark.ui.enabled"] == "true"

@@ -31,6 +31,8 @@ _LOOPBACK = "127.0.0.1"
 _CONNECT = "sc://"
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 _DAEMON_SETTING, _DAEMON = "spark.python.daemon.module", "kubothek.spark.daemon"
+_ASKED_ONCE = "-Darrow.enable_null_check_for_get=false"
+"""Arrow looks once more whether a value is null when Spark, which has asked, takes it: a tenth of Java's time."""
 _PATIENCE = 30
 """Seconds for a Python to start."""
 
@@ -136,10 +138,11 @@ def _own_settings(memory: str | None) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
+    options = [_ASKED_ONCE]
     if "SPARK_CONF_DIR" not in os.environ and _LOGGING.is_file():  # as it is not where the package is a zip
         # Sets the level. The setting spark.log.level does too, but announces it, as log4j does without a configuration.
-        settings["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
-    return settings
+        options.append(f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}")
+    return settings | {"spark.driver.extraJavaOptions": " ".join(options)}
 
 
 @cache
