@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubothek.engine.join import join_rows, last_of_each, match_codes, sort_rows, take
-from kubothek.engine.key_codes import key_codes
+from kubothek.engine.key_codes import key_codes, stable_order
 from kubothek.model.read_plan import JoinStep
 
 OTHER_NAN: float = struct.unpack("<d", struct.pack("<Q", 0xFFF8_0000_0000_0000))[0]
@@ -144,9 +144,16 @@ def test_match_finds_the_last_partner(left: np.ndarray, right: np.ndarray, size:
 @given(codes)
 def test_last_of_each_keeps_the_last_row_of_a_code(values: np.ndarray) -> None:
     """The rows that stay are the last of their code, in the order of codes."""
-    rows = last_of_each(values)
+    rows = last_of_each(values, int(values.max(initial=0)) + 1)
     last = {code: number for number, code in enumerate(values.tolist())}
     assert (list(range(len(values))) if rows is None else rows.tolist()) == [last[code] for code in sorted(last)]
+
+
+@given(codes, st.sampled_from([0, 2**20, 2**61]))
+def test_order_of_codes_is_stable(values: np.ndarray, base: int) -> None:
+    """Rows come in the order of their codes, and in their own where codes are equal, however large codes are."""
+    found = stable_order(values + base, base + int(values.max(initial=0)) + 1)
+    assert found.tolist() == sorted(range(len(values)), key=values.tolist().__getitem__)
 
 
 @given(key_columns(sides=1))

@@ -18,7 +18,7 @@ from kubothek.codec.labels import label_prefixes
 from kubothek.cube.members import describe_member
 from kubothek.dataset.snapshot import Snapshot
 from kubothek.engine.data_files import FileScan
-from kubothek.engine.key_codes import key_codes
+from kubothek.engine.key_codes import key_codes, stable_order
 from kubothek.engine.local import map_in_threads
 from kubothek.errors import CorruptDatasetError, NotFoundError
 from kubothek.model.cube import Cube
@@ -78,7 +78,7 @@ def _repeated(cells: pa.Table) -> np.ndarray:
     """Return the numbers of the rows that are equal to one before them."""
     if not cells.num_columns:
         return np.arange(1, cells.num_rows)
-    (codes,), _ = key_codes([cells.columns])
-    order = np.argsort(codes, kind="stable")
+    (codes,), size = key_codes([cells.columns])
+    order = stable_order(codes, size)
     again: np.ndarray = order[1:][codes[order][1:] == codes[order][:-1]]
     return np.sort(again)

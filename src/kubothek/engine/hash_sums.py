@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kubothek.engine.key_codes import key_codes
+from kubothek.engine.key_codes import key_codes, stable_order
 from kubothek.engine.reading import UnitReader
 from kubothek.engine.row_hash import Words, hash_rows
 from kubothek.engine.steps import in_order
@@ -75,8 +75,8 @@ def _summed(table: pa.Table, group_by: Sequence[str], rows: np.ndarray, hashes: 
     if not group_by:
         sums = [rows.sum(keepdims=True), hashes.sum(keepdims=True, dtype=np.uint64)]
         return pa.table([pa.array(column) for column in sums], names=[ROWS, HASH])
-    (codes,), _ = key_codes([[table.column(name) for name in group_by]])
-    order = np.argsort(codes, kind="stable")
+    (codes,), size = key_codes([[table.column(name) for name in group_by]])
+    order = stable_order(codes, size)
     ordered = codes[order]
     starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
     shown = table.select(list(group_by)).take(pa.array(order[starts]))

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kubothek.engine.key_codes import key_codes
+from kubothek.engine.key_codes import key_codes, stable_order
 from kubothek.engine.pooled import pooled
 from kubothek.model.read_plan import JoinStep
 
@@ -59,7 +59,7 @@ def join_rows(
         distinct = [number for number in keys if twins[number] == number]
         found, sizes[on] = key_codes([keys[number] for number in distinct])
         codes[on] = dict(zip(distinct, found, strict=True))
-    rows = {0: last_of_each(codes[order][0])}
+    rows = {0: last_of_each(codes[order][0], sizes[order])}
     for step in steps:
         twin = twins[step.input]
         if twin in rows and (twin or {*step.on} == {*order}):
@@ -88,11 +88,11 @@ def _same(left: Sequence[pa.ChunkedArray], right: Sequence[pa.ChunkedArray]) -> 
     return all(one.equals(other) for one, other in zip(left, right, strict=True))
 
 
-def last_of_each(codes: np.ndarray) -> np.ndarray | None:
+def last_of_each(codes: np.ndarray, size: int) -> np.ndarray | None:
     """Return the number of the last row of each code, in the order of codes; ``None`` if that is every row as it is."""
     if len(codes) < 2 or bool((codes[1:] > codes[:-1]).all()):
         return None
-    order = np.argsort(codes, kind="stable")
+    order = stable_order(codes, size)
     ordered = codes[order]
     last: np.ndarray = order[np.append(ordered[1:] != ordered[:-1], True)]
     return last
@@ -119,7 +119,7 @@ def match_codes(left: np.ndarray, right: np.ndarray, size: int) -> np.ndarray | 
         found: np.ndarray = np.full(len(left), -1, np.int64)
         found[places[hits]] = hits
         return found
-    order = None if bool((right[1:] >= right[:-1]).all()) else np.argsort(right, kind="stable")
+    order = None if bool((right[1:] >= right[:-1]).all()) else stable_order(right, size)
     ordered = right if order is None else right[order]
     last = np.searchsorted(ordered, left, side="right") - 1
     hit = (last >= 0) & (ordered[last] == left)
@@ -165,8 +165,5 @@ def sorted_order(rows: pa.Table, columns: Sequence[str]) -> np.ndarray | None:
     """Return the numbers of the rows as sorted by columns, those that tie in their order; ``None`` if they are."""
     if not columns or rows.num_rows < 2:
         return None
-    (codes,), _ = key_codes([[rows.column(name) for name in columns]])
-    if bool((codes[1:] >= codes[:-1]).all()):
-        return None
-    order: np.ndarray = np.argsort(codes, kind="stable")
-    return order
+    (codes,), size = key_codes([[rows.column(name) for name in columns]])
+    return None if bool((codes[1:] >= codes[:-1]).all()) else stable_order(codes, size)

@@ -56,6 +56,23 @@ def key_codes(sides: Sequence[Sequence[pa.ChunkedArray]]) -> tuple[list[np.ndarr
     return codes, size
 
 
+def stable_order(codes: np.ndarray, size: int) -> np.ndarray:
+    """Return row numbers in the order of codes below ``size``; rows of one code keep theirs.
+
+    Code and row number are sorted as one integer where both have room in it: NumPy sorts integers with instructions
+    for several at a time, but not with a memory of where they were, which takes three to ten times as long.
+    """
+    bits = len(codes).bit_length()
+    if size > _LARGEST >> bits:
+        order: np.ndarray = np.argsort(codes, kind="stable")
+        return order
+    packed = codes << bits
+    packed |= np.arange(len(codes))
+    packed.sort()
+    packed &= (1 << bits) - 1
+    return packed
+
+
 def _column_codes(sides: Sequence[pa.ChunkedArray]) -> tuple[list[np.ndarray], int]:
     """Number the values of one column of all sides; the arrays are new, for the caller to go on with in place."""
     kind = sides[0].type

@@ -298,6 +298,6 @@ def _concat(parts: Sequence[pa.Table], record: pa.Schema, columns: Sequence[str]
 
 def _winners(table: pa.Table, dimensions: Sequence[str]) -> np.ndarray | None:
     """Row numbers that are left when the last row of each cell wins, in stored order."""
-    (codes,), _ = key_codes([[table.column(name) for name in dimensions]])
-    rows = last_of_each(codes)
+    (codes,), size = key_codes([[table.column(name) for name in dimensions]])
+    rows = last_of_each(codes, size)
     return None if rows is None else np.sort(rows)

@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from kubothek.engine.join import sort_rows
-from kubothek.engine.key_codes import key_codes
+from kubothek.engine.key_codes import key_codes, stable_order
 
 _HELD_BYTES = 64 * 2**20
 _HELD_ROWS = 2**20
@@ -154,11 +154,11 @@ def _merged(runs: Sequence[_Run], columns: Sequence[str]) -> Iterator[pa.Table]:
         for run in left:
             run.fill()
         held = pa.concat_tables([run.rest.select(columns) for run in left])
-        (codes,), _ = key_codes([held.columns])
+        (codes,), size = key_codes([held.columns])
         parts = np.split(codes, np.cumsum([run.rest.num_rows for run in left])[:-1])
         ends = [part[-1] for part, run in zip(parts, left, strict=True) if not run.is_read()]
         counts = [int(np.searchsorted(part, min(ends), "right")) if ends else len(part) for part in parts]
         rows = pa.concat_tables([run.take(count) for run, count in zip(left, counts, strict=True)])
         order = np.concatenate([part[:count] for part, count in zip(parts, counts, strict=True)])
-        yield rows.take(pa.array(np.argsort(order, kind="stable")))
+        yield rows.take(pa.array(stable_order(order, size)))
         left = [run for run in left if run.rest.num_rows or not run.is_read()]

@@ -24,7 +24,7 @@ from kubothek.codec.labels import file_name, make_label, partition_text
 from kubothek.codec.sealed_parquet import SealedWriter
 from kubothek.engine.data_files import open_parquet
 from kubothek.engine.index_values import IndexValues
-from kubothek.engine.key_codes import key_codes
+from kubothek.engine.key_codes import key_codes, stable_order
 from kubothek.engine.list_views import has_list_views, without_list_views
 from kubothek.errors import DuplicateCellsError, InvalidInputError, NullValueError, SchemaError
 from kubothek.model.staged import StagedPartition
@@ -343,8 +343,8 @@ def check_cells(store: Store, task: WriteTask, staged: Sequence[StagedPartition]
         with open_parquet(store, key, one.bytes) as file:
             parts.append(read_rows(file, key, task.schema, names))
     cells = pa.concat_tables(parts)
-    (codes,), _ = key_codes([[cells.column(name) for name in names]])
-    order = np.argsort(codes, kind="stable")
+    (codes,), size = key_codes([[cells.column(name) for name in names]])
+    order = stable_order(codes, size)
     ordered = codes[order]
     again = order[1:][ordered[1:] == ordered[:-1]]
     if len(again):
