@@ -67,6 +67,15 @@ def test_any_order_any_cut(numbers: list[int], size: int, held: int) -> None:
     assert not falls or found[: falls[0]] == numbers[: falls[0]]
 
 
+@given(st.lists(st.integers(-3, 3), max_size=60), st.integers(1, 8), st.integers(1, 20))
+@settings(max_examples=150, deadline=None)
+def test_the_whole_in_order(numbers: list[int], size: int, held: int) -> None:
+    """Where all of it is asked for in order it is, though the first rows were and later ones were not."""
+    table = pa.table({"x": pa.array(numbers, pa.int64())})
+    stream = sort_stream(pieces(table, size), ["x"], whole=True, held_rows=held)
+    assert [v for part in stream for v in part["x"].to_pylist()] == sorted(numbers)
+
+
 def test_sorted_rows_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows in order are given out run by run while more of them come, and nothing is written."""
     monkeypatch.setattr(tempfile, "TemporaryFile", None)

@@ -125,9 +125,7 @@ def test_files_are_sorted_in_row_groups(spark: SparkSession, tmp_path: Path, shu
         frame, "d", tmp_path, partition_on="p", sort_by=["i1", "x"], shuffle=shuffle, rows_per_row_group=10
     )
     for label, table in files(dataset, tmp_path).items():
-        cells = [
-            (i1, x is not None, x or 0) for i1, x in zip(table["i1"].to_pylist(), table["x"].to_pylist(), strict=True)
-        ]
+        cells = [(i1, x is None, x or 0) for i1, x in zip(table["i1"].to_pylist(), table["x"].to_pylist(), strict=True)]
         assert cells == sorted(cells)
         metadata = pq.read_metadata(tmp_path / dataset.partitions[label].files["table"])
         sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]

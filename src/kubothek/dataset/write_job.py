@@ -34,9 +34,9 @@ from kubothek.dataset.staging.pairing import pair_tables
 from kubothek.dataset.staging.stage import Staging, incarnation
 from kubothek.dataset.staging.staged_files import staged_values
 from kubothek.engine.local import map_in_threads
-from kubothek.engine.sort_stream import sort_stream
+from kubothek.engine.sorted_files import sort_and_write
 from kubothek.engine.spark_types import as_recorded
-from kubothek.engine.writing import WriteTask, check_cells, conform_rows, same_cells, write_files
+from kubothek.engine.writing import WriteTask, check_cells, same_cells
 from kubothek.errors import CommitConflictError, InvalidInputError
 from kubothek.model.header import SINGLE_TABLE, HeaderFormat, StreamBatch
 from kubothek.model.staged import ChangeSet, StagedPartition
@@ -248,9 +248,7 @@ def stage_batches(
     written: list[StagedPartition] = []
     task = job.task
     with discard_on_error(job.store, written):
-        rows = (conform_rows(batch, task) for batch in batches if batch.num_rows)
-        ordered = sort_stream(rows, (*task.partition_on, *job.sort_by), folder=folder)
-        written.extend(write_files(job.store, task, (batch for table in ordered for batch in table.to_batches())))
+        written.extend(sort_and_write(job.store, task, batches, (*task.partition_on, *job.sort_by), folder=folder))
         job.store.flush()
     return tuple(written)
 

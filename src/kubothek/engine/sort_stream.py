@@ -38,6 +38,7 @@ def sort_stream(
     tables: Iterable[pa.Table],
     columns: Sequence[str],
     *,
+    whole: bool = False,
     folder: str | None = None,
     held_bytes: int = _HELD_BYTES,
     held_rows: int = _HELD_ROWS,
@@ -45,7 +46,7 @@ def sort_stream(
     """Yield rows in the order of some columns; of those that tie, in any.
 
     Where the first runs are in order and a later one is not, what was given out is followed by all others, in order
-    among themselves.
+    among themselves, unless the ``whole`` is to be in order.
 
     Parameters
     ----------
@@ -53,6 +54,8 @@ def sort_stream(
         The rows, all of one schema.
     columns
         By which they are sorted; nulls come last. Without any, rows are passed on as they come.
+    whole
+        Whether no rows are given out before all are there.
     folder
         Where runs are spilled; ``None`` for the system's place for temporary files.
     held_bytes, held_rows
@@ -73,7 +76,7 @@ def sort_stream(
         last: pa.Table | None = None
         for run in _runs(tables, held_bytes, held_rows):
             ordered = sort_rows(run, columns)
-            if held is None and ordered is run and (last is None or _follows(run, last, columns)):
+            if not whole and held is None and ordered is run and (last is None or _follows(run, last, columns)):
                 yield run
                 last = run.slice(run.num_rows - 1)
                 continue

@@ -1,7 +1,8 @@
 """How sorted rows become staged files: the body of every write task, in-process and on Spark.
 
-Rows come in batches, sorted by the columns at which files are cut (the partition columns, then the bucket). The task
-streams: it keeps at most one row group in memory, closes a file where the next partition starts, and returns one
+Rows come in batches, sorted by the columns at which files are cut (the partition columns, then the bucket);
+:mod:`kubothek.engine.sorted_files` sees to that where they are not. The task streams: it keeps at most one row group in
+memory, closes a file where the next partition starts, and returns one
 :class:`~kubothek.model.staged.StagedPartition` per file. Whatever makes the data unfit (nulls, cells given twice)
 is raised here, before anything refers to the files. Values to index are gathered by
 :mod:`kubothek.engine.index_values`.

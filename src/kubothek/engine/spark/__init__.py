@@ -25,7 +25,7 @@ from kubothek.engine.spark.session import (
     is_spark,
     is_spark_schema,
 )
-from kubothek.engine.spark.write import check_partitions, check_reached, write_rows
+from kubothek.engine.spark.write import check_partitions, check_reached, local_folder, write_rows
 
 __all__ = [
     "CORES_OF_A_SMALL_CLUSTER",
@@ -41,6 +41,7 @@ __all__ = [
     "is_connect",
     "is_spark",
     "is_spark_schema",
+    "local_folder",
     "quoted",
     "read_files",
     "read_units",

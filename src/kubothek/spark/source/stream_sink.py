@@ -28,7 +28,7 @@ from pyspark.sql.types import StructType
 
 from kubothek.dataset.stream import batch_job, commit_batch
 from kubothek.dataset.write_job import WriteJob, discard_job, stage_batches
-from kubothek.engine.spark import check_reached
+from kubothek.engine.spark import check_reached, local_folder
 from kubothek.engine.spark.payload import settle_worker
 from kubothek.engine.spark.travel import Traveller
 from kubothek.engine.spark_types import arrow_schema
@@ -36,7 +36,6 @@ from kubothek.errors import InvalidInputError
 from kubothek.model.header import StreamBatch
 from kubothek.model.staged import StagedPartition
 from kubothek.spark.source.stream_options import stream_write_options
-from kubothek.spark.source.writer import local_folder
 
 QUERY_ID = "sql.streaming.queryId"
 """Local property of a task in which Spark tells the id of the streaming query."""

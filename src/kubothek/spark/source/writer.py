@@ -18,7 +18,6 @@ there; the files may be in use, or were deleted when it failed, and are left alo
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -31,7 +30,7 @@ from pyspark.sql.types import StructType
 
 from kubothek.cube.write import Request, plan_dataset
 from kubothek.dataset.write_job import WriteJob, commit_job, discard_job, replace_job, stage_batches, update_job
-from kubothek.engine.spark import check_reached
+from kubothek.engine.spark import check_reached, local_folder
 from kubothek.engine.spark.payload import settle_worker
 from kubothek.engine.spark.travel import Traveller
 from kubothek.engine.spark_types import arrow_schema
@@ -45,8 +44,6 @@ Mode = Literal["append", "static", "dynamic"]
 
 OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 """Setting of a session that decides what an overwrite replaces; Spark tells it to tasks."""
-
-_LOCAL_FOLDERS = "SPARK_LOCAL_DIRS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +192,3 @@ def _is_dynamic_session() -> bool:
     context = TaskContext.get()
     mode = None if context is None else context.getLocalProperty(OVERWRITE_MODE)
     return str(mode or "").lower() == "dynamic"
-
-
-def local_folder() -> str | None:
-    """Return where Spark lets its executors spill, which it removes when they end."""
-    return os.environ.get(_LOCAL_FOLDERS, "").split(",")[0] or None
