@@ -1,9 +1,9 @@
 """A partitioned, sorted write on Spark, by a call and through the data source, against Spark's own partitioned writer.
 
-Kubothek keeps an index on a column and commits; Spark's writer does neither. All read the same unsorted rows, and Spark
-shuffles and sorts them by the columns of the layout, as it is told to, so that each partition or bucket is one sorted
-file in both. Through the data source rows are sorted by Spark before, which tasks notice, or by the tasks, which may
-have to spill.
+Kubothek keeps an index on a column and commits; Spark's writer does neither. All read the same unsorted rows, which
+Spark shuffles by the columns of the layout, so that each partition or bucket is one sorted file in both. Spark sorts
+the rows for its own writer; Kubothek's tasks sort them, and may have to spill. Through the data source, Spark may have
+sorted them before, which tasks notice.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Runs write tasks on Spark.
 
 Spark brings the rows of a partition or bucket into one task, which sorts them, spilling where Spark does, and streams
-them into files, which takes two thirds of the time that it takes where Spark sorts. What comes back is one descriptor per file.
+them into files: with Spark's own sort a write takes half as long again. What comes back is one descriptor per file.
 """
 
 from __future__ import annotations
