@@ -29,7 +29,7 @@ from kubothek.engine.key_codes import key_codes, stable_order
 
 _HELD_BYTES = 64 * 2**20
 _HELD_ROWS = 2**20
-_ROWS_PER_BATCH = 16_384
+_ROWS_PER_BATCH = 4_096
 _MOST_RUNS = 64
 """So many are merged into one before there are more, since each has a file open and batches in memory."""
 
@@ -75,16 +75,18 @@ def sort_stream(
         held: pa.Table | None = None
         last: pa.Table | None = None
         for run in _runs(tables, held_bytes, held_rows):
-            ordered = sort_rows(run, columns)
-            if not whole and held is None and ordered is run and (last is None or _follows(run, last, columns)):
-                yield run
-                last = run.slice(run.num_rows - 1)
-                continue
             if held is not None:
                 spilled.append(_spilled([held], folder, stack))
+                held = None
             if len(spilled) == _MOST_RUNS:
                 spilled = [_spilled(_merged(spilled, columns), folder, stack)]
-            held = ordered
+            ordered = sort_rows(run, columns)
+            if not whole and not spilled and ordered is run and (last is None or _follows(run, last, columns)):
+                yield run
+                last = run.slice(run.num_rows - 1)
+            else:
+                held = ordered
+            del run, ordered  # what is passed on or sorted makes room for the next
         if held is not None and spilled:
             spilled.append(_spilled([held], folder, stack))
             held = None
