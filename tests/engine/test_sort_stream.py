@@ -48,7 +48,7 @@ def in_python(table: pa.Table, columns: list[str]) -> list[tuple[object, ...]]:
 @pytest.mark.parametrize("held", [10**6, 500, 100], ids=["held", "few runs", "many runs"])
 def test_rows_come_in_order(columns: list[str], held: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever fits in memory, all rows are there once and in order, as plain Python sorts them."""
-    monkeypatch.setattr(module, "_ROWS_PER_BATCH", 32)
+    monkeypatch.setattr(module, "_BATCH_ROWS", 32)
     table = rows(3000)
     by = [*columns, *([] if "x" in columns else ["x"])]
     found = pa.concat_tables(sort_stream(pieces(table), by, held_rows=held))
@@ -74,6 +74,18 @@ def test_the_whole_in_order(numbers: list[int], size: int, held: int) -> None:
     table = pa.table({"x": pa.array(numbers, pa.int64())})
     stream = sort_stream(pieces(table, size), ["x"], whole=True, held_rows=held)
     assert [v for part in stream for v in part["x"].to_pylist()] == sorted(numbers)
+
+
+def test_wide_rows_take_little_memory() -> None:
+    """Of rows of a mebibyte each, many more are sorted than are held at any time."""
+    order = np.random.default_rng(7).permutation(200).tolist()
+    tables = (pa.table({"x": [x], "blob": [bytes([x]) * 2**20]}) for x in order)
+    before, most, found = pa.total_allocated_bytes(), 0, []
+    for part in sort_stream(tables, ["x"], held_bytes=8 * 2**20):
+        most = max(most, pa.total_allocated_bytes() - before)
+        found += [(x, len(blob), blob[0]) for x, blob in zip(*part.to_pydict().values(), strict=True)]
+    assert found == [(x, 2**20, x) for x in range(200)]
+    assert most < 100 * 2**20
 
 
 def test_sorted_rows_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,10 @@ from kubothek.engine.key_codes import key_codes, stable_order
 
 _HELD_BYTES = 64 * 2**20
 _HELD_ROWS = 2**20
-_ROWS_PER_BATCH = 4_096
+_BATCH_ROWS = 4_096
+_BATCH_BYTES = 2**20
+"""What a batch of a spilled run has, so that one of each run is little."""
+
 _MOST_RUNS = 64
 """So many are merged into one before there are more, since each has a file open and batches in memory."""
 
@@ -126,7 +129,7 @@ class _Run:
 
     def fill(self) -> None:
         """Read on where little is left, so that runs are not sorted again for a few rows each."""
-        while self.rest.num_rows < _ROWS_PER_BATCH // 2 and not self.is_read():
+        while not self.is_read() and max(self.rest.num_rows / _BATCH_ROWS, self.rest.nbytes / _BATCH_BYTES) < 1 / 2:
             batch = pa.Table.from_batches([self.file.get_batch(self.read)])
             self.rest = pa.concat_tables([self.rest, batch])
             self.read += 1
@@ -144,7 +147,8 @@ def _spilled(tables: Iterable[pa.Table], folder: str | None, stack: ExitStack) -
     file = stack.enter_context(tempfile.TemporaryFile(prefix="kubothek-", dir=place))  # noqa: SIM115  the stack closes it
     with pa.ipc.new_file(pa.PythonFile(file, mode="w"), first.schema) as writer:
         for table in chain([first], rows):
-            writer.write_table(table.combine_chunks(), max_chunksize=_ROWS_PER_BATCH)
+            fitting = _BATCH_BYTES * table.num_rows // max(table.nbytes, 1)
+            writer.write_table(table.combine_chunks(), max_chunksize=min(max(fitting, 1), _BATCH_ROWS))
     file.flush()
     return _Run(pa.ipc.open_file(pa.PythonFile(file, mode="r")), first.schema.empty_table())
 
