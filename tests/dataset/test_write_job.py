@@ -13,8 +13,8 @@ import pytest
 from tests.other_writers import forget_state
 
 import kubothek as kb
-from kubothek.dataset import write_job
 from kubothek.dataset.write_job import WriteJob, commit_job, discard_job, replace_job, stage_batches, update_job
+from kubothek.engine import sorted_files
 from kubothek.engine.spark_types import as_recorded
 from kubothek.errors import (
     AmbiguousDeleteScopeError,
@@ -93,8 +93,8 @@ def test_tasks_of_one_write_are_committed_together() -> None:
 
 def test_rows_in_no_order_make_one_file_per_partition(monkeypatch: pytest.MonkeyPatch) -> None:
     """A task whose rows exceed what is held still writes one file per partition, sorted as asked."""
-    sort = write_job.sort_stream
-    monkeypatch.setattr(write_job, "sort_stream", lambda *rows, folder: sort(*rows, folder=folder, held_rows=50))
+    sort = sorted_files.sort_stream
+    monkeypatch.setattr(sorted_files, "sort_stream", lambda *rows, **how: sort(*rows, **how, held_rows=50))
     store = new_store()
     rows = pa.table({"p": [n % 7 for n in range(2000)], "v1": [n * 37 % 2003 for n in range(2000)]})
     job = update_job(rows.schema, "u", store, partition_on=("p",), sort_by=("v1",))
