@@ -63,10 +63,13 @@ def test_a_package_that_only_this_program_finds_leaves_workers_to_spark(tmp_path
     assert said == f"{tmp_path / 'kubothek' / '__init__.py'} False\n"
 
 
-def test_arrow_is_asked_once_in_the_jvm_that_is_started_here() -> None:
-    """What others have started has its own options."""
+def test_arrow_is_asked_once_in_the_jvm_that_is_started_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What others have started has its own options, and so has a folder with settings of Spark."""
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
     assert "-Darrow.enable_null_check_for_get=false" in session_settings()["spark.driver.extraJavaOptions"].split()
     assert "spark.driver.extraJavaOptions" not in session_settings(remote="sc://host:15002")
+    monkeypatch.setenv("SPARK_CONF_DIR", "/settings")
+    assert "spark.driver.extraJavaOptions" not in session_settings()
 
 
 def test_config_wins() -> None:

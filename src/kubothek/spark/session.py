@@ -138,8 +138,12 @@ def _own_settings(memory: str | None) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
+    if (
+        "SPARK_CONF_DIR" in os.environ
+    ):  # which may have Java options, that ours would replace, and a configuration of logs
+        return settings
     options = [_ASKED_ONCE]
-    if "SPARK_CONF_DIR" not in os.environ and _LOGGING.is_file():  # as it is not where the package is a zip
+    if _LOGGING.is_file():  # as it is not where the package is a zip
         # Sets the level. The setting spark.log.level does too, but announces it, as log4j does without a configuration.
         options.append(f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}")
     return settings | {"spark.driver.extraJavaOptions": " ".join(options)}
