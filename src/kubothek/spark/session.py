@@ -138,9 +138,8 @@ def _own_settings(memory: str | None) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
-    if (
-        "SPARK_CONF_DIR" in os.environ
-    ):  # which may have Java options, that ours would replace, and a configuration of logs
+    # A folder of settings may have Java options, which ours would replace, and a configuration of logs.
+    if "SPARK_CONF_DIR" in os.environ:
         return settings
     options = [_ASKED_ONCE]
     if _LOGGING.is_file():  # as it is not where the package is a zip
